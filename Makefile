@@ -1,0 +1,58 @@
+# Each target does one thing and says what it runs. VENV may name an environment that is ready already.
+VENV ?= .venv
+PYTHON ?= python3
+PY := $(VENV)/bin/python
+PROFILE ?= release
+READY ?= $(VENV)/.ready
+export PYTHONPATH := $(CURDIR)
+export PYSPARK_PYTHON := $(CURDIR)/$(VENV)/bin/python
+MAKEFLAGS += --no-builtin-rules
+
+CC ?= cc
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Werror
+CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Icsrc/include -fPIC -fvisibility=hidden -pthread $(WARNINGS)
+CFLAGS_release := -O2 -g
+CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+CFLAGS := $(CFLAGS_COMMON) $(CFLAGS_$(PROFILE))
+
+OUT := build/$(PROFILE)
+C_SOURCES := $(sort $(shell find csrc -name '*.c'))
+C_OBJECTS := $(C_SOURCES:%.c=$(OUT)/%.o)
+C_LIBRARY := $(OUT)/libaeronpy.a
+C_TESTS := $(patsubst tests/c/%.c,$(OUT)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
+
+.PHONY: build library check test test-c demo peers interop faults san fuzz bench-quick clean
+
+build: library $(READY)
+	AERONPY_STATIC_LIBRARY=$(C_LIBRARY) $(PY) setup.py -q build_ext --inplace
+
+library: $(C_LIBRARY)
+
+$(C_LIBRARY): $(C_OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(OUT)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(OUT)/tests/%: tests/c/%.c $(C_LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -MF $@.d $< $(C_LIBRARY) -lm -o $@
+
+-include $(C_OBJECTS:.o=.d) $(C_TESTS:=.d)
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later with venv is needed: set PYTHON=..."; exit 1; }
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install -q --upgrade pip
+	$(PY) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; o = p["optional-dependencies"]; print("\n".join(r for r in p["dependencies"] + sum(o.values(), []) if not r.startswith("aeronpy")))' > $(VENV)/requirements.txt
+	$(PY) -m pip install -q -r $(VENV)/requirements.txt
+	touch $@
+
+test-c: $(C_TESTS)
+	@for t in $(C_TESTS); do echo "$$t"; timeout 300 $$t || exit 1; done
+
+clean:
+	rm -rf build dist aeronpy/_core/*.so *.egg-info

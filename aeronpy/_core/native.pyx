@@ -1,0 +1,11 @@
+# One module over one C core: each room of csrc/ has its wrappers in one included file.
+from aeronpy._core.c_base cimport *
+
+include "fail.pyx"
+include "base.pyx"
+include "logbuffer.pyx"
+include "control.pyx"
+include "client.pyx"
+include "driver.pyx"
+include "archive.pyx"
+include "recording.pyx"

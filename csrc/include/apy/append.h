@@ -1,0 +1,74 @@
+#ifndef APY_APPEND_H
+#define APY_APPEND_H
+
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "apy/log_buffer.h"
+
+/*
+ * append puts messages into a log: by many threads and processes at once, or by one writer alone.
+ *
+ * Results are the new stream position, or one of the negative codes below, which are Aeron's; the last
+ * one leaves its reason with apy_fail. The limit is compared with the start of the message only.
+ *
+ * Threads: offer and claim any number; the exclusive_ kind one at a time.
+ * Allocates: never.  Blocks: never.
+ */
+
+enum {
+    APY_NOT_CONNECTED = -1,
+    APY_BACK_PRESSURED = -2,
+    APY_ADMIN_ACTION = -3,
+    APY_CLOSED = -4,
+    APY_MAX_POSITION_EXCEEDED = -5,
+    APY_OFFER_ERROR = -6
+};
+
+/* Called once per frame before it is committed; what it returns becomes the reserved value. */
+typedef int64_t (*apy_reserved_value_fn)(void *context, uint8_t *frame, int32_t frame_length);
+
+typedef struct apy_append {
+    uint8_t *terms[APY_PARTITIONS];
+    apy_log_meta_t *meta;
+    const int64_t *limit; /* the pub-lmt counter */
+    int64_t position_max;
+    int32_t term_length, shift, initial_term_id;
+    int32_t session_id, stream_id;
+    int32_t payload_max; /* of one frame */
+    int32_t message_max;
+} apy_append_t;
+
+typedef struct apy_exclusive {
+    apy_append_t base;
+    int64_t term_begin_position;
+    int32_t term_id, term_offset, partition;
+} apy_exclusive_t;
+
+void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *limit);
+void apy_exclusive_init(apy_exclusive_t *exclusive, const apy_log_t *log, const int64_t *limit);
+
+/* One message gathered from count parts. supplier may be NULL. */
+int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, int count,
+                         apy_reserved_value_fn supplier, void *context);
+int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *parts, int count,
+                            apy_reserved_value_fn supplier, void *context);
+
+/* Reserve one frame of length payload bytes; *frame is its header, to be ended by commit or abort. */
+int64_t apy_append_claim(const apy_append_t *append, int32_t length, uint8_t **frame);
+int64_t apy_exclusive_claim(apy_exclusive_t *exclusive, int32_t length, uint8_t **frame);
+void apy_claim_commit(uint8_t *frame); /* takes the length from the claimed (negative) header */
+void apy_claim_abort(uint8_t *frame);
+
+/* One padding frame of length + header bytes; one run of frames formatted by the caller. */
+int64_t apy_exclusive_append_padding(apy_exclusive_t *exclusive, int32_t length);
+int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *block, int32_t length);
+
+/* Positions as the publication sees them. */
+int64_t apy_append_position(const apy_append_t *append);
+static inline int64_t apy_exclusive_position(const apy_exclusive_t *exclusive)
+{
+    return exclusive->term_begin_position + exclusive->term_offset;
+}
+
+#endif

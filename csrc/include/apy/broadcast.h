@@ -1,0 +1,43 @@
+#ifndef APY_BROADCAST_H
+#define APY_BROADCAST_H
+
+#include <stdint.h>
+
+/*
+ * broadcast carries typed records from one transmitter to any number of receivers, which may be lapped.
+ *
+ * Threads: one transmits; each receiver belongs to one thread.  Allocates: a receiver's copy buffer.
+ * Blocks: never.
+ */
+
+#define APY_BROADCAST_TRAILER 128
+
+typedef struct apy_broadcast_transmitter {
+    uint8_t *buffer;
+    int64_t capacity;
+    int32_t message_max;
+    int64_t *tail_intent, *tail, *latest;
+} apy_broadcast_transmitter_t;
+
+typedef struct apy_broadcast_receiver {
+    const uint8_t *buffer;
+    int64_t capacity;
+    const int64_t *tail_intent, *tail, *latest;
+    int64_t cursor, next_record;
+    int64_t record_offset;
+    int64_t lapped_count;
+    uint8_t *copy; /* the message of the last receive */
+    int32_t copy_capacity;
+} apy_broadcast_receiver_t;
+
+int apy_broadcast_transmitter_init(apy_broadcast_transmitter_t *transmitter, uint8_t *buffer, int64_t length);
+int apy_broadcast_transmit(apy_broadcast_transmitter_t *transmitter, int32_t type, const void *message, int32_t length);
+
+/* Starts at the current tail: only what is sent from now on is received. */
+int apy_broadcast_receiver_init(apy_broadcast_receiver_t *receiver, const uint8_t *buffer, int64_t length);
+void apy_broadcast_receiver_free(apy_broadcast_receiver_t *receiver);
+
+/* 1: *type, *message (valid until the next call) and *length are set; 0: nothing new; APY_E_LAPPED. */
+int apy_broadcast_receive(apy_broadcast_receiver_t *receiver, int32_t *type, const uint8_t **message, int32_t *length);
+
+#endif

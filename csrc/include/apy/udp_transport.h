@@ -1,0 +1,47 @@
+#ifndef APY_UDP_TRANSPORT_H
+#define APY_UDP_TRANSPORT_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "apy/udp_channel.h"
+
+/*
+ * udp_transport is one non-blocking socket that sends and takes datagrams in batches, and a poller of many.
+ *
+ * Threads: open and close by the decision thread while no agent uses it; the rest by its agent.
+ * Allocates: in open.  Blocks: never.
+ */
+
+typedef struct apy_udp_transport {
+    int fd;                            /* -1: closed */
+    struct sockaddr_storage bound;     /* as the system gave it */
+    struct sockaddr_storage connected; /* ss_family 0: not connected */
+} apy_udp_transport_t;
+
+typedef struct apy_datagram {
+    uint8_t *data;
+    size_t length;
+    struct sockaddr_storage *source;
+} apy_datagram_t;
+
+/* bind_to may have port 0. connect_to may be NULL. group: join it on the channel's interface when not NULL. */
+int apy_udp_transport_open(apy_udp_transport_t *transport, const apy_udp_channel_t *channel,
+                           const struct sockaddr_storage *bind_to, const struct sockaddr_storage *connect_to,
+                           const struct sockaddr_storage *group);
+void apy_udp_transport_close(apy_udp_transport_t *transport);
+
+/* Datagrams that went out, of count; to may be NULL when connected. Fewer when the socket is full; APY_E_OS. */
+int apy_udp_transport_send(apy_udp_transport_t *transport, const struct sockaddr_storage *to,
+                           const struct iovec *datagrams, int count, int64_t *bytes_sent);
+
+/* "a.b.c.d:port" or "[v6]:port"; returns the length. */
+int apy_address_format(const struct sockaddr_storage *address, char *text, size_t size);
+socklen_t apy_address_length(const struct sockaddr_storage *address);
+bool apy_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+
+#endif
