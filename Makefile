@@ -30,7 +30,7 @@ build: library $(READY)
 library: $(C_LIBRARY)
 
 $(C_LIBRARY): $(C_OBJECTS)
-	@rm -f $@
+	@mkdir -p $(@D) && rm -f $@
 	ar rcs $@ $^
 
 $(OUT)/%.o: %.c
