@@ -53,8 +53,8 @@ static int bad_length(const char *what, size_t offset, int32_t length)
 
 static bool is_buffer_length(int32_t length, int32_t trailer)
 {
-    const int32_t capacity = length - trailer;
-    return length > trailer && capacity >= 16 && (capacity & (capacity - 1)) == 0;
+    const int64_t capacity = (int64_t)length - trailer;
+    return capacity >= 16 && (capacity & (capacity - 1)) == 0;
 }
 
 /* The lengths of a finished header, whoever wrote it. */

@@ -61,7 +61,7 @@ static void set_positions(int64_t head, int64_t tail)
 static void init_wants_a_power_of_two_and_a_trailer(void)
 {
     apy_mpsc_ring_t ring;
-    CHECK_EQ(apy_mpsc_ring_init(&ring, memory, CAPACITY), APY_E_ARGUMENT);
+    CHECK_EQ(apy_mpsc_ring_init(&ring, memory, LENGTH - 256), APY_E_ARGUMENT);
     CHECK_EQ(apy_mpsc_ring_init(&ring, memory, LENGTH + 8), APY_E_ARGUMENT);
     CHECK_EQ(apy_mpsc_ring_init(&ring, memory, APY_RING_TRAILER), APY_E_ARGUMENT);
     CHECK_EQ(apy_mpsc_ring_init(&ring, memory, 4 + APY_RING_TRAILER), APY_E_ARGUMENT);
