@@ -22,7 +22,7 @@ C_OBJECTS := $(C_SOURCES:%.c=$(OUT)/%.o)
 C_LIBRARY := $(OUT)/libaeronpy.a
 C_TESTS := $(patsubst tests/c/%.c,$(OUT)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
 
-.PHONY: build library check test test-c demo peers interop faults san fuzz bench-quick clean
+.PHONY: build library check test test-c demo peers interop faults san fuzz bench-quick clean test-tsan
 
 build: library $(READY)
 	AERONPY_STATIC_LIBRARY=$(C_LIBRARY) $(PY) setup.py -q build_ext --inplace
@@ -30,7 +30,7 @@ build: library $(READY)
 library: $(C_LIBRARY)
 
 $(C_LIBRARY): $(C_OBJECTS)
-	@rm -f $@
+	@mkdir -p $(@D) && rm -f $@
 	ar rcs $@ $^
 
 $(OUT)/%.o: %.c
@@ -51,8 +51,40 @@ $(VENV)/.ready: pyproject.toml
 	$(PY) -m pip install -q -r $(VENV)/requirements.txt
 	touch $@
 
+# Everything that has an opinion on style: formatters, linters, types, stubs against the module, the tree.
+check: build
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(VENV)/bin/clang-format --dry-run -Werror $(shell git ls-files --cached --others --exclude-standard 'csrc/*.[ch]' 'tests/*.[ch]' 'bench/*.[ch]')
+	$(PY) tools/check_tree.py
+	$(PY) -m mypy --strict aeronpy pyspark_aeron_archive.py examples
+	$(PY) -m mypy.stubtest aeronpy._core.native
+
+# C tests, then all Python tests; those with real peers run where the peers are (make peers), and must in CI.
+test: build test-c
+	$(PY) -m pytest
+
 test-c: $(C_TESTS)
 	@for t in $(C_TESTS); do echo "$$t"; timeout 300 $$t || exit 1; done
+
+# The C tests under AddressSanitizer with UBSan, and the concurrent ones under ThreadSanitizer.
+TSAN_TESTS := $(patsubst tests/c/%.c,build/tsan/tests/%,$(sort $(shell grep -l pthread.h tests/c/test_*.c)))
+san:
+	@echo 'int main(void){return 0;}' | $(CC) -x c -fsanitize=address,undefined,leak -o /dev/null - 2>/dev/null || { echo "sanitizers are missing: apt-get install libasan8 libtsan2 libubsan1"; exit 1; }
+	$(MAKE) PROFILE=asan test-c
+	$(MAKE) PROFILE=tsan test-tsan
+
+test-tsan: $(TSAN_TESTS)
+	@for t in $(TSAN_TESTS); do echo "$$t"; setarch -R timeout 300 $$t || exit 1; done
+
+# Each parser of foreign bytes, for FUZZ_SECONDS each, under libFuzzer with its corpus.
+FUZZ_SECONDS ?= 10
+fuzz:
+	@command -v clang >/dev/null || { echo "clang is missing: apt-get install clang libclang-rt-14-dev"; exit 1; }
+	@for f in tests/fuzz/fuzz_*.c; do n=$$(basename $$f .c); mkdir -p build/fuzz/corpus-$$n tests/fuzz/corpus/$$n; echo "$$n"; \
+	  clang -std=c11 -D_GNU_SOURCE -Icsrc/include -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -pthread \
+	    $$f $(C_SOURCES) -lm -o build/fuzz/$$n && \
+	  build/fuzz/$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 build/fuzz/corpus-$$n tests/fuzz/corpus/$$n || exit 1; done
 
 clean:
 	rm -rf build dist aeronpy/_core/*.so *.egg-info

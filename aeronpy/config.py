@@ -1,0 +1,225 @@
+"""Settings by Aeron's own names: ``aeron.*`` properties, ``AERON_*`` variables, properties files, keyword arguments.
+
+A context class declares its options; an instance holds each value with where it came from. Arguments win over
+properties, those over the environment, that over the default. As in Aeron's driver, text that cannot be parsed
+keeps the default and values outside their range are clamped, both with a warning in the log; a keyword argument
+with such a value raises, since its author can be told.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, overload
+
+from aeronpy.errors import ArgumentError
+from aeronpy.uri import parse_duration_ns, parse_size
+
+T = TypeVar("T")
+_log: Final = logging.getLogger(__name__)
+
+
+class Setting(NamedTuple):
+    """One line of `Settings.describe`."""
+
+    name: str
+    property_name: str
+    value: object
+    origin: str
+
+
+class Option(Generic[T]):
+    """One setting of a context class: its property, default, range and how its text is read."""
+
+    def __init__(
+        self,
+        property_name: str,
+        default: T,
+        parse: Callable[[str], T],
+        *,
+        environment: str | None = None,
+        minimum: Any = None,
+        maximum: Any = None,
+        doc: str = "",
+    ) -> None:
+        self.property_name = property_name
+        self.environment = environment or property_name.upper().replace(".", "_")
+        self.default = default
+        self.parse = parse
+        self.minimum = minimum
+        self.maximum = maximum
+        self.__doc__ = doc
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Settings, owner: type) -> T: ...
+    def __get__(self, instance: Settings | None, owner: type) -> Self | T:
+        if instance is None:
+            return self
+        value: T = instance._values[self.name]
+        return value
+
+    def __set__(self, instance: Settings, value: T) -> None:
+        instance._set(self, value, "argument")
+
+    def clamp(self, value: T) -> T:
+        """The nearest value inside the range."""
+        if self.minimum is not None and value < self.minimum:
+            return self.minimum  # type: ignore[no-any-return]
+        if self.maximum is not None and value > self.maximum:
+            return self.maximum  # type: ignore[no-any-return]
+        return value
+
+
+def duration(
+    property_name: str, default_ns: int, *, minimum_ns: int = 0, environment: str | None = None, doc: str = ""
+) -> Option[int]:
+    """An option in nanoseconds, written with a unit or plain."""
+    return Option(property_name, default_ns, parse_duration_ns, environment=environment, minimum=minimum_ns, doc=doc)
+
+
+def size(
+    property_name: str, default: int, *, minimum: int = 0, maximum: int = (1 << 31) - 1, doc: str = ""
+) -> Option[int]:
+    """An option in bytes, written with k, m, g or plain."""
+    return Option(property_name, default, parse_size, minimum=minimum, maximum=maximum, doc=doc)
+
+
+def integer(
+    property_name: str,
+    default: int,
+    *,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    environment: str | None = None,
+    doc: str = "",
+) -> Option[int]:
+    """A whole number."""
+    return Option(property_name, default, int, environment=environment, minimum=minimum, maximum=maximum, doc=doc)
+
+
+def boolean(property_name: str, default: bool, *, environment: str | None = None, doc: str = "") -> Option[bool]:
+    """A truth value: 1, on, true or 0, off, false."""
+    return Option(property_name, default, _parse_flag, environment=environment, doc=doc)
+
+
+def text(property_name: str, default: str, *, environment: str | None = None, doc: str = "") -> Option[str]:
+    """Any text."""
+    return Option(property_name, default, str, environment=environment, doc=doc)
+
+
+def _parse_flag(value: str) -> bool:
+    word = value.strip().lower()
+    if word in ("1", "on", "true"):
+        return True
+    if word in ("0", "off", "false"):
+        return False
+    raise ValueError(f"{value!r} is none of 1, on, true, 0, off, false")
+
+
+class Settings:
+    """Base of all contexts: options declared on the class, values resolved at construction."""
+
+    def __init__(
+        self,
+        *,
+        properties: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        **arguments: Any,
+    ) -> None:
+        """``properties`` are ``aeron.*`` names to texts; ``environment`` replaces ``os.environ`` (for tests)."""
+        self._values: dict[str, Any] = {}
+        self._origins: dict[str, str] = {}
+        variables = os.environ if environment is None else environment
+        options = {option.name: option for option in self.options()}
+        for name in arguments:
+            if name not in options:
+                raise ArgumentError(f"{type(self).__name__} has no option {name!r}; it has {', '.join(options)}")
+        for option in options.values():
+            self._values[option.name] = option.default
+            self._origins[option.name] = "default"
+            given = (properties or {}).get(option.property_name)
+            if given is not None:
+                self._read(option, given, f"property {option.property_name}")
+            elif option.environment in variables:
+                self._read(option, variables[option.environment], f"environment {option.environment}")
+            if arguments.get(option.name) is not None:
+                self._set(option, arguments[option.name], "argument")
+
+    @classmethod
+    def options(cls) -> Iterator[Option[Any]]:
+        """All options, those of base classes first."""
+        for owner in reversed(cls.__mro__):
+            for value in vars(owner).values():
+                if isinstance(value, Option):
+                    yield value
+
+    def _read(self, option: Option[Any], given: str, origin: str) -> None:
+        try:
+            value = option.parse(given)
+        except ValueError as error:
+            _log.warning("%s: %s; the default %r is kept", origin, error, option.default)
+            return
+        clamped = option.clamp(value)
+        if clamped != value:
+            _log.warning(
+                "%s: %r is outside %r to %r; %r is used",
+                origin,
+                value,
+                option.minimum,
+                option.maximum,
+                clamped,
+            )
+        self._values[option.name] = clamped
+        self._origins[option.name] = origin
+
+    def _set(self, option: Option[Any], value: Any, origin: str) -> None:
+        if isinstance(value, str) and not isinstance(option.default, str):
+            try:
+                value = option.parse(value)
+            except ValueError as error:
+                raise ArgumentError(f"{option.name}: {error}") from None
+        if option.clamp(value) != value:
+            raise ArgumentError(
+                f"{option.name} is {value!r}, which is outside {option.minimum!r} to {option.maximum!r}"
+            )
+        self._values[option.name] = value
+        self._origins[option.name] = origin
+
+    def describe(self) -> list[Setting]:
+        """Every setting with its value and where it came from."""
+        return [
+            Setting(option.name, option.property_name, self._values[option.name], self._origins[option.name])
+            for option in self.options()
+        ]
+
+
+def load_properties(source: str) -> dict[str, str]:
+    """Properties of a Java properties file, given by path or ``file://`` or ``http://`` URL; raises OSError."""
+    import javaproperties
+
+    if source.startswith(("file://", "http://", "https://")):
+        with urllib.request.urlopen(source) as response:
+            return dict(javaproperties.loads(response.read().decode("latin-1")))
+    with open(source, encoding="latin-1") as file:
+        return dict(javaproperties.load(file))
+
+
+def default_aeron_dir() -> str:
+    """The directory that Aeron uses unless told: ``/dev/shm/aeron-<user>`` on Linux."""
+    import getpass
+    import tempfile
+
+    try:
+        user = os.environ.get("USER") or getpass.getuser()
+    except (KeyError, OSError):
+        user = "default"
+    base = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
+    return os.path.join(base, f"aeron-{user}")
