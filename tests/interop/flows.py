@@ -87,7 +87,7 @@ def publisher_killed_and_back(stage: Stage, source: End, target: End) -> None:
 
 
 def subscriber_killed_and_back(stage: Stage, source: End, target: End) -> None:
-    """A subscriber dies in the middle: the publisher goes on, and the one that comes after it reads from where it joined."""
+    """A subscriber dies in the middle: the publisher goes on, and the next one reads from where it joined."""
     first = stage.lone_program(target.make, "subscribe", target.driver, target.channel)
     first.expect("READY")
     publisher = stage.program(source.make, "publish", source.driver, source.channel)

@@ -1,7 +1,7 @@
 """Where the real Aeron is: the Python that has pyaeron, the jar, and our Java programs compiled against it.
 
-``make peers`` puts both below ``.peers/``; AERONPY_PEER_PYTHON and AERONPY_PEER_JAR name others. A peer that is missing fails
-the test where CI is set, and skips it elsewhere.
+``make peers`` puts both below ``.peers/``; AERONPY_PEER_PYTHON and AERONPY_PEER_JAR name others. A peer that is
+missing fails the test where CI is set, and skips it elsewhere.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def compile_java() -> Path:
     stamp = JAVA_CLASSES / ".compiled"
     if not stamp.exists() or any(each.stat().st_mtime > stamp.stat().st_mtime for each in sources):
         JAVA_CLASSES.mkdir(parents=True, exist_ok=True)
-        command = [tools / "javac", "-Xlint:all", "-Werror", "-cp", jar, "-d", JAVA_CLASSES, *sources]
+        command: list[str | Path] = [tools / "javac", "-Xlint:all", "-Werror", "-cp", jar, "-d", JAVA_CLASSES, *sources]
         subprocess.run(command, check=True, timeout=120)
         stamp.touch()
     return JAVA_CLASSES

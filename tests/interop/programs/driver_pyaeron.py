@@ -1,4 +1,7 @@
-"""The real C driver as a process: ``driver_pyaeron DIR [shared|dedicated]``, set up by AERON_* variables. Ends when stdin does."""
+"""The real C driver as a process, ``driver_pyaeron DIR [shared|dedicated]``; ends when its input does.
+
+AERON_* variables set it up.
+"""
 
 import sys
 

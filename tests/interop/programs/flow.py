@@ -1,13 +1,14 @@
 """One flow in two programs: a publisher and a subscriber that speak in lines, whatever client is underneath.
 
-Message ``i`` has ``size_of(i)`` bytes; byte ``j`` of it is ``(seed + 31*i + 7*j) mod 256``. A stream starts at position 0,
-so that the position where a message ends tells its index: a late joiner knows where it came in, and every
-position is checked against arithmetic that no Aeron took part in.
+Message ``i`` has ``size_of(i)`` bytes; byte ``j`` of it is ``(seed + 31*i + 7*j) mod 256``. A stream starts at
+position 0, so that the position where a message ends tells its index: a late joiner knows where it came in, and
+every position is checked against arithmetic that no Aeron took part in.
 
-``publish`` says ``READY session=``, then ``AT`` now and then, ``HELD at=`` where it was told to pause, ``SENT count= bytes= crc=
-position= session=`` at the end. It hears ``go`` (after HELD) and ``close``. ``--count 0`` never ends.
-``subscribe`` says ``READY``, ``IMAGE session=``, ``AT``, ``DONE session= first= count= bytes= crc= position=`` when a session has brought ``--until``
-messages, ``GONE session= ...`` when an image goes, ``END session= ...`` for each session after ``stop``.
+``publish`` says ``READY session=``, then ``AT`` now and then, ``HELD at=`` where it was told to pause, ``SENT count=
+bytes= crc= position= session=`` at the end. It hears ``go`` (after HELD) and ``close``. ``--count 0`` never ends.
+``subscribe`` says ``READY``, ``IMAGE session=``, ``AT``, ``DONE session= first= count= bytes= crc= position=`` when
+a session has brought ``--until`` messages, ``GONE session= ...`` when an image goes, ``END session= ...`` for each
+session after ``stop``.
 Both say ``FAILED <reason>`` and exit with 3 when something is wrong, and end when their input does.
 """
 
@@ -233,10 +234,7 @@ def publish(client: Client, options: argparse.Namespace, ear: Ear) -> None:
         crc, total, index = zlib.crc32(payload, crc), total + len(payload), index + 1
         if index % PROGRESS_MESSAGES == 0:
             say(f"AT {index}")
-    say(
-        f"SENT count={index} bytes={total} crc={crc:08x} position={position} session={publication.session_id} "
-        f"first=0"
-    )
+    say(f"SENT count={index} bytes={total} crc={crc:08x} position={position} session={publication.session_id} first=0")
     while ear.heard() != "close":
         publication.check()
         idle()
