@@ -93,5 +93,14 @@ peers:
 interop: build
 	$(PY) -m pytest tests/interop -q
 
+# Lossy links, kills, a full /dev/shm: namespaces need root.
+faults: build
+	@command -v nft >/dev/null && command -v ip >/dev/null || { echo "nft or ip is missing: apt-get install nftables iproute2"; exit 1; }
+	$(PY) -m pytest tests/faults -q
+
+# One JSON line for each figure, ours beside a peer; GATE=--gate fails where a floor is missed.
+bench-quick: build
+	$(PY) -m bench.quick $(GATE)
+
 clean:
 	rm -rf build dist aeronpy/_core/*.so *.egg-info
