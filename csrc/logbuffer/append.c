@@ -38,18 +38,18 @@ COLD int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64
     return APY_OFFER_ERROR;
 }
 
-void apy_write_fragments(const apy_append_t *append, const spot_t *spot, const struct iovec *parts, int64_t length,
+void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct iovec *parts, int64_t length,
                          apy_reserved_value_fn supplier, void *context)
 {
     gather_t gather = {parts, 0};
-    spot_t here = *spot;
+    spot_t here = spot;
     int32_t left = (int32_t)length;
     uint32_t flags = APY_FLAG_BEGIN;
     while (left > 0) {
         const int32_t payload = left < append->payload_max ? left : append->payload_max;
         const int32_t frame_length = payload + APY_FRAME_HEADER;
         left -= payload;
-        frame_begin(append, &here, frame_length, left == 0 ? flags | APY_FLAG_END : flags, APY_FRAME_DATA);
+        frame_begin(append, here, frame_length, left == 0 ? flags | APY_FLAG_END : flags, APY_FRAME_DATA);
         gather_copy(&gather, here.at + APY_FRAME_HEADER, (size_t)payload);
         frame_supply(here.at, frame_length, supplier, context);
         frame_commit(here.at, frame_length);
@@ -62,19 +62,19 @@ void apy_write_fragments(const apy_append_t *append, const spot_t *spot, const s
 /* --- the concurrent kind --- */
 
 /* The append tripped the end of its term: pad what is left of it, once, and move on. */
-COLD static int64_t end_term(const apy_append_t *append, int32_t partition, const spot_t *spot, int64_t position)
+COLD static int64_t end_term(const apy_append_t *append, int32_t partition, spot_t spot, int64_t position)
 {
-    if (spot->offset < append->term_length) { /* only the first to trip sees room */
-        write_padding(append, spot, append->term_length - spot->offset);
+    if (spot.offset < append->term_length) { /* only the first to trip sees room */
+        write_padding(append, spot, append->term_length - spot.offset);
     }
     if (position >= append->position_max) {
         /* Nobody rotates any more: undo the overshoot, so that no number of offers carries into the term id. */
         int64_t *tail = &append->meta->tails[partition];
         const int64_t raw_tail = apy_load_acquire_i64(tail);
-        (void)apy_cas_i64(tail, raw_tail, apy_tail_pack(spot->term_id, append->term_length));
+        (void)apy_cas_i64(tail, raw_tail, apy_tail_pack(spot.term_id, append->term_length));
         return APY_MAX_POSITION_EXCEEDED;
     }
-    apy_log_meta_rotate(append->meta, apy_wrap_sub(spot->term_id, append->initial_term_id), spot->term_id);
+    apy_log_meta_rotate(append->meta, apy_wrap_sub(spot.term_id, append->initial_term_id), spot.term_id);
     return APY_ADMIN_ACTION;
 }
 
@@ -109,7 +109,7 @@ static inline int64_t reserve(const apy_append_t *append, int32_t partition, int
     spot->offset = offset;
     const int64_t position = apy_position_of(spot->term_id, end, append->shift, append->initial_term_id);
     if (UNLIKELY(end > append->term_length)) {
-        return end_term(append, partition, spot, position);
+        return end_term(append, partition, *spot, position);
     }
     return position;
 }
@@ -124,7 +124,7 @@ COLD static int64_t offer_fragments(const apy_append_t *append, int32_t partitio
     const int32_t required = (int32_t)apy_framed_length(length, append->payload_max);
     const int64_t position = reserve(append, partition, required, &spot);
     if (position > 0) {
-        apy_write_fragments(append, &spot, parts, length, supplier, context);
+        apy_write_fragments(append, spot, parts, length, supplier, context);
     }
     return position;
 }
@@ -145,7 +145,7 @@ int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, 
     const int32_t required = apy_frame_span((int32_t)length + APY_FRAME_HEADER);
     const int64_t position = reserve(append, partition, required, &spot);
     if (LIKELY(position > 0)) {
-        write_unfragmented(append, &spot, parts, count, (int32_t)length, supplier, context);
+        write_unfragmented(append, spot, parts, count, (int32_t)length, supplier, context);
     }
     return position;
 }
@@ -164,7 +164,7 @@ int64_t apy_append_claim(const apy_append_t *append, int32_t length, uint8_t **f
     const int32_t required = apy_frame_span(length + APY_FRAME_HEADER);
     const int64_t position = reserve(append, partition, required, &spot);
     if (LIKELY(position > 0)) {
-        frame_begin(append, &spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
+        frame_begin(append, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
         *frame = spot.at;
     }
     return position;

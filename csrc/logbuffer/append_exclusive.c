@@ -48,7 +48,7 @@ COLD static int64_t end_term(apy_exclusive_t *exclusive)
 {
     if (exclusive->term_offset < exclusive->base.term_length) {
         const spot_t spot = current_spot(exclusive);
-        write_padding(&exclusive->base, &spot, exclusive->base.term_length - exclusive->term_offset);
+        write_padding(&exclusive->base, spot, exclusive->base.term_length - exclusive->term_offset);
     }
     return rotate(exclusive);
 }
@@ -84,7 +84,7 @@ COLD static int64_t offer_fragments(apy_exclusive_t *exclusive, const struct iov
     spot_t spot;
     const int64_t position = reserve(exclusive, (int32_t)apy_framed_length(length, base->payload_max), &spot);
     if (position > 0) {
-        apy_write_fragments(base, &spot, parts, length, supplier, context);
+        apy_write_fragments(base, spot, parts, length, supplier, context);
     }
     return position;
 }
@@ -103,7 +103,7 @@ int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *part
     spot_t spot;
     const int64_t position = reserve(exclusive, apy_frame_span((int32_t)length + APY_FRAME_HEADER), &spot);
     if (LIKELY(position > 0)) {
-        write_unfragmented(&exclusive->base, &spot, parts, count, (int32_t)length, supplier, context);
+        write_unfragmented(&exclusive->base, spot, parts, count, (int32_t)length, supplier, context);
     }
     return position;
 }
@@ -120,7 +120,7 @@ int64_t apy_exclusive_claim(apy_exclusive_t *exclusive, int32_t length, uint8_t 
     spot_t spot;
     const int64_t position = reserve(exclusive, apy_frame_span(length + APY_FRAME_HEADER), &spot);
     if (LIKELY(position > 0)) {
-        frame_begin(&exclusive->base, &spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
+        frame_begin(&exclusive->base, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
         *frame = spot.at;
     }
     return position;
@@ -140,7 +140,7 @@ int64_t apy_exclusive_append_padding(apy_exclusive_t *exclusive, int32_t length)
     spot_t spot;
     const int64_t position = reserve(exclusive, apy_frame_span(length + APY_FRAME_HEADER), &spot);
     if (position > 0) {
-        write_padding(base, &spot, length + APY_FRAME_HEADER);
+        write_padding(base, spot, length + APY_FRAME_HEADER);
     }
     return position;
 }

@@ -34,17 +34,16 @@ typedef struct gather {
 } gather_t;
 
 /* Announce a frame, not yet readable: whoever finds its writer dead finds its length here. */
-static inline void frame_begin(const apy_append_t *append, const spot_t *spot, int32_t length, uint32_t flags,
-                               uint32_t type)
+static inline void frame_begin(const apy_append_t *append, spot_t spot, int32_t length, uint32_t flags, uint32_t type)
 {
-    apy_frame_t *frame = (apy_frame_t *)(void *)spot->at;
+    apy_frame_t *frame = (apy_frame_t *)(void *)spot.at;
     const uint64_t first = (uint32_t)-length | (uint64_t)flags << 40 | (uint64_t)type << 48;
-    apy_store_release_i64((int64_t *)(void *)spot->at, (int64_t)first);
+    apy_store_release_i64((int64_t *)(void *)spot.at, (int64_t)first);
     apy_fence_release();
-    frame->term_offset = spot->offset;
+    frame->term_offset = spot.offset;
     frame->session_id = append->session_id;
     frame->stream_id = append->stream_id;
-    frame->term_id = spot->term_id;
+    frame->term_id = spot.term_id;
 }
 
 static inline void frame_commit(uint8_t *at, int32_t length)
@@ -97,24 +96,24 @@ static inline void gather_copy(gather_t *gather, uint8_t *to, size_t length)
 }
 
 /* A whole message as one frame. */
-static inline void write_unfragmented(const apy_append_t *append, const spot_t *spot, const struct iovec *parts,
-                                      int count, int32_t length, apy_reserved_value_fn supplier, void *context)
+static inline void write_unfragmented(const apy_append_t *append, spot_t spot, const struct iovec *parts, int count,
+                                      int32_t length, apy_reserved_value_fn supplier, void *context)
 {
     frame_begin(append, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
     if (LIKELY(count == 1)) {
-        copy_payload(spot->at + APY_FRAME_HEADER, parts->iov_base, (size_t)length);
+        copy_payload(spot.at + APY_FRAME_HEADER, parts->iov_base, (size_t)length);
     } else {
         gather_t gather = {parts, 0};
-        gather_copy(&gather, spot->at + APY_FRAME_HEADER, (size_t)length);
+        gather_copy(&gather, spot.at + APY_FRAME_HEADER, (size_t)length);
     }
-    frame_supply(spot->at, length + APY_FRAME_HEADER, supplier, context);
-    frame_commit(spot->at, length + APY_FRAME_HEADER);
+    frame_supply(spot.at, length + APY_FRAME_HEADER, supplier, context);
+    frame_commit(spot.at, length + APY_FRAME_HEADER);
 }
 
-static inline void write_padding(const apy_append_t *append, const spot_t *spot, int32_t length)
+static inline void write_padding(const apy_append_t *append, spot_t spot, int32_t length)
 {
     frame_begin(append, spot, length, APY_FLAG_UNFRAGMENTED, APY_FRAME_PAD);
-    frame_commit(spot->at, length);
+    frame_commit(spot.at, length);
 }
 
 /* Payload bytes of all parts; what no message can have for those that do not even add up. */
@@ -132,7 +131,7 @@ static inline int64_t message_length(const struct iovec *parts, int count)
 
 /* --- the cold paths, in append.c --- */
 
-void apy_write_fragments(const apy_append_t *append, const spot_t *spot, const struct iovec *parts, int64_t length,
+void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct iovec *parts, int64_t length,
                          apy_reserved_value_fn supplier, void *context);
 int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t length);
 int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64_t length_max);

@@ -55,7 +55,7 @@ int32_t apy_block_scan(const uint8_t *term, int32_t offset, int32_t limit)
         if (frame->type == APY_FRAME_PAD) {
             return at == offset ? apy_frame_span(length) : at - offset;
         }
-        if (length > limit - at) {
+        if (length > limit - at || apy_frame_span(length) > limit - at) {
             break;
         }
         at += apy_frame_span(length);
