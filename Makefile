@@ -31,15 +31,15 @@ library: $(C_LIBRARY)
 
 $(C_LIBRARY): $(C_OBJECTS)
 	@mkdir -p $(@D) && rm -f $@
-	ar rcs $@ $^
+	@echo "ar $@"; ar rcs $@ $^
 
 $(OUT)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	@echo "$(CC) $(PROFILE) $<"; $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(OUT)/tests/%: tests/c/%.c $(C_LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -MF $@.d $< $(C_LIBRARY) -lm -o $@
+	@echo "$(CC) $(PROFILE) $<"; $(CC) $(CFLAGS) -MMD -MP -MF $@.d $< $(C_LIBRARY) -lm -o $@
 
 -include $(C_OBJECTS:.o=.d) $(C_TESTS:=.d)
 
