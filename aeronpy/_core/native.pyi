@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from os import PathLike
 from types import TracebackType
-from typing import final
+from typing import Self, final
 
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer
 
 # --- base ---
 
@@ -84,6 +84,7 @@ class LossEntry:
 
 def read_error_log(buffer: Buffer, since_ms: int = 0) -> Iterator[ErrorRecord]: ...
 def read_loss_report(buffer: Buffer) -> Iterator[LossEntry]: ...
+
 @final
 class CncFile:
     """The command-and-control file of a directory, mapped read-only: for tools, whether its driver lives or not."""
