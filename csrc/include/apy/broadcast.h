@@ -37,7 +37,10 @@ int apy_broadcast_transmit(apy_broadcast_transmitter_t *transmitter, int32_t typ
 int apy_broadcast_receiver_init(apy_broadcast_receiver_t *receiver, const uint8_t *buffer, int64_t length);
 void apy_broadcast_receiver_free(apy_broadcast_receiver_t *receiver);
 
-/* 1: *type, *message (valid until the next call) and *length are set; 0: nothing new; APY_E_LAPPED. */
+/*
+ * 1: *type, *message (valid until the next call) and *length are set; 0: nothing new; APY_E_LAPPED: messages
+ * were lost, the next call goes on with the newest; APY_E_CORRUPT or APY_E_MEMORY: nothing was consumed.
+ */
 int apy_broadcast_receive(apy_broadcast_receiver_t *receiver, int32_t *type, const uint8_t **message, int32_t *length);
 
 #endif

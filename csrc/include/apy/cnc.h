@@ -50,7 +50,10 @@ typedef struct apy_cnc_params {
     int64_t start_ms;
 } apy_cnc_params_t;
 
-/* Create <directory>/cnc.dat with version 0; the driver calls ready when all else is there. */
+/*
+ * Create <directory>/cnc.dat with version 0; the first correlation id it hands out is 1. The driver calls
+ * ready when all else is there: it gives a first heartbeat if none was given, then the version.
+ */
 int apy_cnc_create(apy_cnc_t *cnc, const char *directory, const apy_cnc_params_t *params);
 void apy_cnc_ready(apy_cnc_t *cnc);
 
@@ -60,10 +63,17 @@ void apy_cnc_ready(apy_cnc_t *cnc);
  */
 int apy_cnc_open(apy_cnc_t *cnc, const char *directory, int64_t timeout_ms);
 
-/* Map what is there, now, without asking for a live driver: for tools. writable false maps read-only. */
+/*
+ * Map what is there, now, without asking for a live driver: for tools. writable false maps read-only.
+ * APY_E_NOT_FOUND without a file, APY_E_STATE while its driver is starting, APY_E_VERSION, APY_E_CORRUPT.
+ */
 int apy_cnc_map(apy_cnc_t *cnc, const char *directory, bool writable);
 
-/* 1 when a driver's heartbeat in directory is younger than timeout_ms, else 0; negative for a foreign version. */
+/*
+ * 1 when a driver's heartbeat in directory is not older than timeout_ms, else 0; negative for a foreign version
+ * or a file that cannot be opened. Waits up to timeout_ms for a driver that is starting. *heartbeat_age_ms (may
+ * be NULL) is INT64_MAX where there is no heartbeat, or the driver shut down.
+ */
 int apy_cnc_driver_is_active(const char *directory, int64_t timeout_ms, int64_t *heartbeat_age_ms);
 
 void apy_cnc_close(apy_cnc_t *cnc);

@@ -39,7 +39,10 @@ typedef struct apy_counter_info {
 int apy_counters_reader_init(apy_counters_reader_t *reader, const uint8_t *metadata, int64_t metadata_length,
                              const uint8_t *values, int64_t values_length);
 
-/* 1 and *info filled; 0 when the slot was never used: the end; APY_E_ARGUMENT out of range. */
+/*
+ * 1 and *info filled (of a reclaimed counter only the state has a meaning); 0 when the slot was never used:
+ * the end; APY_E_ARGUMENT out of range; APY_E_CORRUPT when the label's length breaks the format.
+ */
 int apy_counters_get(const apy_counters_reader_t *reader, int32_t counter_id, apy_counter_info_t *info);
 
 /* The first allocated counter of the type whose registration id, or whose i64 at key offset 0, is this; -1 if none. */

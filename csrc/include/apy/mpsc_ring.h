@@ -27,7 +27,7 @@ typedef void (*apy_ring_handler)(void *context, int32_t type, const uint8_t *mes
 /* length: with the trailer. APY_E_ARGUMENT unless a power of two remains. */
 int apy_mpsc_ring_init(apy_mpsc_ring_t *ring, uint8_t *buffer, int64_t length);
 
-/* APY_OK, APY_E_FULL (no text, an expected answer), or APY_E_ARGUMENT. */
+/* APY_OK, APY_E_FULL (no text, an expected answer), APY_E_TOO_LONG, or APY_E_ARGUMENT. */
 int apy_mpsc_ring_write(apy_mpsc_ring_t *ring, int32_t type, const void *message, int32_t length);
 
 /* As write, of two pieces. */
@@ -39,7 +39,7 @@ int apy_mpsc_ring_claim(apy_mpsc_ring_t *ring, int32_t type, int32_t length, uin
 void apy_mpsc_ring_commit(apy_mpsc_ring_t *ring, uint8_t *message);
 void apy_mpsc_ring_abort(apy_mpsc_ring_t *ring, uint8_t *message);
 
-/* Deliver up to limit records; returns how many. */
+/* Deliver up to limit records; returns how many. APY_E_CORRUPT when the first that is left breaks the format. */
 int apy_mpsc_ring_read(apy_mpsc_ring_t *ring, apy_ring_handler handler, void *context, int limit);
 
 /* Free the consumer from a record that its producer never finished. */
