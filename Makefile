@@ -86,5 +86,12 @@ fuzz:
 	    $$f $(C_SOURCES) -lm -o build/fuzz/$$n && \
 	  build/fuzz/$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 build/fuzz/corpus-$$n tests/fuzz/corpus/$$n || exit 1; done
 
+# The real Aeron, below .peers; then every flow against it (CI=true: no skips).
+peers:
+	tests/interop/fetch_peers.sh
+
+interop: build
+	$(PY) -m pytest tests/interop -q
+
 clean:
 	rm -rf build dist aeronpy/_core/*.so *.egg-info

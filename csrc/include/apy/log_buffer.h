@@ -123,5 +123,6 @@ bool apy_log_unblock(apy_log_t *log, int64_t blocked_position);
 
 /* Move the active term on from term_count (whose id is term_id); harmless when another did it. */
 void apy_log_rotate(apy_log_t *log, int32_t term_count, int32_t term_id);
+void apy_log_meta_rotate(apy_log_meta_t *meta, int32_t term_count, int32_t term_id);
 
 #endif

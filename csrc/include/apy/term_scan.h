@@ -24,7 +24,10 @@ typedef struct apy_scan {
  */
 int32_t apy_term_scan(const uint8_t *term, int32_t term_length, int32_t offset, int32_t bytes_max, apy_scan_t *found);
 
-/* Length of the run of whole frames within [offset, limit): stops before padding, which comes alone. */
+/*
+ * Length of the run of whole frames within [offset, limit): stops before padding. Padding comes alone, and
+ * whole: it may end past the limit (up to the term's end), or no smaller limit would ever get over it.
+ */
 int32_t apy_block_scan(const uint8_t *term, int32_t offset, int32_t limit);
 
 typedef struct apy_gap {

@@ -1,0 +1,197 @@
+#include "apy/append.h"
+
+#include "apy/error.h"
+#include "frame_writer.h"
+
+void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *limit)
+{
+    apy_frame_t header;
+    memcpy(&header, log->meta->default_header, sizeof(header));
+    memcpy(append->terms, log->terms, sizeof(append->terms));
+    append->meta = log->meta;
+    append->limit = limit;
+    append->position_max = apy_position_max(log->term_length);
+    append->term_length = log->term_length;
+    append->shift = log->shift;
+    append->initial_term_id = log->initial_term_id;
+    append->session_id = header.session_id;
+    append->stream_id = header.stream_id;
+    append->payload_max = log->mtu - APY_FRAME_HEADER;
+    append->message_max = apy_message_length_max(log->term_length);
+}
+
+/* --- shared with the exclusive kind --- */
+
+COLD int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t length)
+{
+    const int64_t framed = (length + APY_FRAME_HEADER + APY_FRAME_ALIGN - 1) & ~(int64_t)(APY_FRAME_ALIGN - 1);
+    if (position + framed >= append->position_max) {
+        return APY_MAX_POSITION_EXCEEDED;
+    }
+    return apy_load_acquire_i32(&append->meta->is_connected) == 1 ? APY_BACK_PRESSURED : APY_NOT_CONNECTED;
+}
+
+COLD int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64_t length_max)
+{
+    (void)apy_fail(APY_E_TOO_LONG, "%lld bytes: here at most %lld (MTU %d, term length %d)", (long long)length,
+                   (long long)length_max, append->payload_max + APY_FRAME_HEADER, append->term_length);
+    return APY_OFFER_ERROR;
+}
+
+void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct iovec *parts, int64_t length,
+                         apy_reserved_value_fn supplier, void *context)
+{
+    gather_t gather = {parts, 0};
+    spot_t here = spot;
+    int32_t left = (int32_t)length;
+    uint32_t flags = APY_FLAG_BEGIN;
+    while (left > 0) {
+        const int32_t payload = left < append->payload_max ? left : append->payload_max;
+        const int32_t frame_length = payload + APY_FRAME_HEADER;
+        left -= payload;
+        frame_begin(append, here, frame_length, left == 0 ? flags | APY_FLAG_END : flags, APY_FRAME_DATA);
+        gather_copy(&gather, here.at + APY_FRAME_HEADER, (size_t)payload);
+        frame_supply(here.at, frame_length, supplier, context);
+        frame_commit(here.at, frame_length);
+        here.at += apy_frame_span(frame_length);
+        here.offset += apy_frame_span(frame_length);
+        flags = 0;
+    }
+}
+
+/* --- the concurrent kind --- */
+
+/* The append tripped the end of its term: pad what is left of it, once, and move on. */
+COLD static int64_t end_term(const apy_append_t *append, int32_t partition, spot_t spot, int64_t position)
+{
+    if (spot.offset < append->term_length) { /* only the first to trip sees room */
+        write_padding(append, spot, append->term_length - spot.offset);
+    }
+    if (position >= append->position_max) {
+        /* Nobody rotates any more: undo the overshoot, so that no number of offers carries into the term id. */
+        int64_t *tail = &append->meta->tails[partition];
+        const int64_t raw_tail = apy_load_acquire_i64(tail);
+        (void)apy_cas_i64(tail, raw_tail, apy_tail_pack(spot.term_id, append->term_length));
+        return APY_MAX_POSITION_EXCEEDED;
+    }
+    apy_log_meta_rotate(append->meta, apy_wrap_sub(spot.term_id, append->initial_term_id), spot.term_id);
+    return APY_ADMIN_ACTION;
+}
+
+/* 0 and *partition, or why nothing can be appended now. */
+static inline int64_t may_append(const apy_append_t *append, int64_t length, int32_t *partition)
+{
+    const int64_t limit = apy_load_acquire_i64(append->limit);
+    const int32_t term_count = apy_load_acquire_i32(&append->meta->active_term_count);
+    const int32_t index = apy_term_partition(term_count);
+    const int64_t raw_tail = apy_load_acquire_i64(&append->meta->tails[index]);
+
+    if (UNLIKELY(term_count != apy_wrap_sub(apy_tail_term_id(raw_tail), append->initial_term_id))) {
+        return APY_ADMIN_ACTION; /* another is half-way through the rotation */
+    }
+    const int64_t position = ((int64_t)term_count << append->shift) + apy_tail_offset(raw_tail, append->term_length);
+    if (UNLIKELY(position >= limit)) {
+        return apy_at_limit(append, position, length);
+    }
+    *partition = index;
+    return 0;
+}
+
+/* Take required bytes: the new position and *spot, or why not. */
+static inline int64_t reserve(const apy_append_t *append, int32_t partition, int32_t required, spot_t *spot)
+{
+    /* The partition may have moved on three terms since it was looked at: only the value taken counts. */
+    const int64_t raw_tail = apy_fetch_add_i64(&append->meta->tails[partition], required);
+    const int32_t offset = apy_tail_offset(raw_tail, append->term_length);
+    const int32_t end = offset + required;
+    spot->at = append->terms[partition] + offset;
+    spot->term_id = apy_tail_term_id(raw_tail);
+    spot->offset = offset;
+    const int64_t position = apy_position_of(spot->term_id, end, append->shift, append->initial_term_id);
+    if (UNLIKELY(end > append->term_length)) {
+        return end_term(append, partition, *spot, position);
+    }
+    return position;
+}
+
+COLD static int64_t offer_fragments(const apy_append_t *append, int32_t partition, const struct iovec *parts,
+                                    int64_t length, apy_reserved_value_fn supplier, void *context)
+{
+    if (length > append->message_max) {
+        return apy_fail_too_long(append, length, append->message_max);
+    }
+    spot_t spot;
+    const int32_t required = (int32_t)apy_framed_length(length, append->payload_max);
+    const int64_t position = reserve(append, partition, required, &spot);
+    if (position > 0) {
+        apy_write_fragments(append, spot, parts, length, supplier, context);
+    }
+    return position;
+}
+
+int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, int count,
+                         apy_reserved_value_fn supplier, void *context)
+{
+    const int64_t length = message_length(parts, count);
+    int32_t partition = 0;
+    const int64_t refused = may_append(append, length, &partition);
+    if (UNLIKELY(refused != 0)) {
+        return refused;
+    }
+    if (UNLIKELY(length > append->payload_max)) {
+        return offer_fragments(append, partition, parts, length, supplier, context);
+    }
+    spot_t spot;
+    const int32_t required = apy_frame_span((int32_t)length + APY_FRAME_HEADER);
+    const int64_t position = reserve(append, partition, required, &spot);
+    if (LIKELY(position > 0)) {
+        write_unfragmented(append, spot, parts, count, (int32_t)length, supplier, context);
+    }
+    return position;
+}
+
+int64_t apy_append_claim(const apy_append_t *append, int32_t length, uint8_t **frame)
+{
+    if (UNLIKELY((uint32_t)length > (uint32_t)append->payload_max)) {
+        return apy_fail_too_long(append, length, append->payload_max);
+    }
+    int32_t partition = 0;
+    const int64_t refused = may_append(append, length, &partition);
+    if (UNLIKELY(refused != 0)) {
+        return refused;
+    }
+    spot_t spot;
+    const int32_t required = apy_frame_span(length + APY_FRAME_HEADER);
+    const int64_t position = reserve(append, partition, required, &spot);
+    if (LIKELY(position > 0)) {
+        frame_begin(append, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
+        *frame = spot.at;
+    }
+    return position;
+}
+
+/* A claim that the driver unblocked meanwhile is padding already, and stays so. */
+void apy_claim_commit(uint8_t *frame)
+{
+    const int32_t length = apy_load_relaxed_i32((const int32_t *)(const void *)frame);
+    if (length < 0) {
+        frame_commit(frame, -length);
+    }
+}
+
+void apy_claim_abort(uint8_t *frame)
+{
+    const int32_t length = apy_load_relaxed_i32((const int32_t *)(const void *)frame);
+    if (length < 0) {
+        ((apy_frame_t *)(void *)frame)->type = APY_FRAME_PAD;
+        frame_commit(frame, -length);
+    }
+}
+
+int64_t apy_append_position(const apy_append_t *append)
+{
+    const int32_t term_count = apy_load_acquire_i32(&append->meta->active_term_count);
+    const int64_t raw_tail = apy_load_acquire_i64(&append->meta->tails[apy_term_partition(term_count)]);
+    return apy_position_of(apy_tail_term_id(raw_tail), apy_tail_offset(raw_tail, append->term_length), append->shift,
+                           append->initial_term_id);
+}

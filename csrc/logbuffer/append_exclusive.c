@@ -1,0 +1,192 @@
+#include "apy/append.h"
+
+#include "apy/error.h"
+#include "frame_writer.h"
+
+void apy_exclusive_init(apy_exclusive_t *exclusive, const apy_log_t *log, const int64_t *limit)
+{
+    apy_append_init(&exclusive->base, log, limit);
+    const int32_t term_count = apy_load_acquire_i32(&log->meta->active_term_count);
+    exclusive->partition = apy_term_partition(term_count);
+    const int64_t raw_tail = apy_load_acquire_i64(&log->meta->tails[exclusive->partition]);
+    exclusive->term_id = apy_tail_term_id(raw_tail);
+    exclusive->term_offset = apy_tail_offset(raw_tail, log->term_length);
+    exclusive->term_begin_position = apy_position_of(exclusive->term_id, 0, log->shift, log->initial_term_id);
+}
+
+static void publish_tail(const apy_exclusive_t *exclusive, int32_t offset)
+{
+    apy_store_release_i64(&exclusive->base.meta->tails[exclusive->partition],
+                          apy_tail_pack(exclusive->term_id, offset));
+}
+
+/* Go on to the next term, or say that there is none. */
+static int64_t rotate(apy_exclusive_t *exclusive)
+{
+    apy_log_meta_t *meta = exclusive->base.meta;
+    const int32_t term_length = exclusive->base.term_length;
+    if (exclusive->term_begin_position + term_length >= exclusive->base.position_max) {
+        exclusive->term_offset = term_length; /* what was padded is not padded again */
+        return APY_MAX_POSITION_EXCEEDED;
+    }
+    exclusive->term_id = apy_wrap_add(exclusive->term_id, 1);
+    exclusive->partition = exclusive->partition == APY_PARTITIONS - 1 ? 0 : exclusive->partition + 1;
+    exclusive->term_begin_position += term_length;
+    exclusive->term_offset = 0;
+    apy_store_relaxed_i64(&meta->tails[exclusive->partition], apy_tail_pack(exclusive->term_id, 0));
+    apy_store_release_i32(&meta->active_term_count, apy_wrap_sub(exclusive->term_id, exclusive->base.initial_term_id));
+    return APY_ADMIN_ACTION;
+}
+
+static spot_t current_spot(const apy_exclusive_t *exclusive)
+{
+    return (spot_t){exclusive->base.terms[exclusive->partition] + exclusive->term_offset, exclusive->term_id,
+                    exclusive->term_offset};
+}
+
+COLD static int64_t end_term(apy_exclusive_t *exclusive)
+{
+    if (exclusive->term_offset < exclusive->base.term_length) {
+        const spot_t spot = current_spot(exclusive);
+        write_padding(&exclusive->base, spot, exclusive->base.term_length - exclusive->term_offset);
+    }
+    return rotate(exclusive);
+}
+
+/* 0, or why nothing can be appended now. */
+static inline int64_t may_append(const apy_exclusive_t *exclusive, int64_t length)
+{
+    const int64_t limit = apy_load_acquire_i64(exclusive->base.limit);
+    const int64_t position = apy_exclusive_position(exclusive);
+    return LIKELY(position < limit) ? 0 : apy_at_limit(&exclusive->base, position, length);
+}
+
+/* Take required bytes: the new position and *spot, or why not. The tail is published before the frame. */
+static inline int64_t reserve(apy_exclusive_t *exclusive, int32_t required, spot_t *spot)
+{
+    const int32_t end = exclusive->term_offset + required;
+    *spot = current_spot(exclusive);
+    publish_tail(exclusive, end);
+    if (UNLIKELY(end > exclusive->base.term_length)) {
+        return end_term(exclusive);
+    }
+    exclusive->term_offset = end;
+    return exclusive->term_begin_position + end;
+}
+
+COLD static int64_t offer_fragments(apy_exclusive_t *exclusive, const struct iovec *parts, int64_t length,
+                                    apy_reserved_value_fn supplier, void *context)
+{
+    const apy_append_t *base = &exclusive->base;
+    if (length > base->message_max) {
+        return apy_fail_too_long(base, length, base->message_max);
+    }
+    spot_t spot;
+    const int64_t position = reserve(exclusive, (int32_t)apy_framed_length(length, base->payload_max), &spot);
+    if (position > 0) {
+        apy_write_fragments(base, spot, parts, length, supplier, context);
+    }
+    return position;
+}
+
+int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *parts, int count,
+                            apy_reserved_value_fn supplier, void *context)
+{
+    const int64_t length = message_length(parts, count);
+    const int64_t refused = may_append(exclusive, length);
+    if (UNLIKELY(refused != 0)) {
+        return refused;
+    }
+    if (UNLIKELY(length > exclusive->base.payload_max)) {
+        return offer_fragments(exclusive, parts, length, supplier, context);
+    }
+    spot_t spot;
+    const int64_t position = reserve(exclusive, apy_frame_span((int32_t)length + APY_FRAME_HEADER), &spot);
+    if (LIKELY(position > 0)) {
+        write_unfragmented(&exclusive->base, spot, parts, count, (int32_t)length, supplier, context);
+    }
+    return position;
+}
+
+int64_t apy_exclusive_claim(apy_exclusive_t *exclusive, int32_t length, uint8_t **frame)
+{
+    if (UNLIKELY((uint32_t)length > (uint32_t)exclusive->base.payload_max)) {
+        return apy_fail_too_long(&exclusive->base, length, exclusive->base.payload_max);
+    }
+    const int64_t refused = may_append(exclusive, length);
+    if (UNLIKELY(refused != 0)) {
+        return refused;
+    }
+    spot_t spot;
+    const int64_t position = reserve(exclusive, apy_frame_span(length + APY_FRAME_HEADER), &spot);
+    if (LIKELY(position > 0)) {
+        frame_begin(&exclusive->base, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
+        *frame = spot.at;
+    }
+    return position;
+}
+
+int64_t apy_exclusive_append_padding(apy_exclusive_t *exclusive, int32_t length)
+{
+    const apy_append_t *base = &exclusive->base;
+    const int64_t length_max = apy_framed_length(base->message_max, base->payload_max);
+    if (length < 0 || length > length_max) {
+        return apy_fail_too_long(base, length, length_max);
+    }
+    const int64_t refused = may_append(exclusive, length);
+    if (refused != 0) {
+        return refused;
+    }
+    spot_t spot;
+    const int64_t position = reserve(exclusive, apy_frame_span(length + APY_FRAME_HEADER), &spot);
+    if (position > 0) {
+        write_padding(base, spot, length + APY_FRAME_HEADER);
+    }
+    return position;
+}
+
+/* Does the block continue the stream just here? */
+static bool fits_here(const apy_exclusive_t *exclusive, const apy_frame_t *first, int32_t length)
+{
+    return first->length >= APY_FRAME_HEADER && first->length <= length && first->type == APY_FRAME_DATA &&
+           first->term_offset == exclusive->term_offset && first->term_id == exclusive->term_id &&
+           first->session_id == exclusive->base.session_id && first->stream_id == exclusive->base.stream_id;
+}
+
+int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *block, int32_t length)
+{
+    if (exclusive->term_offset >= exclusive->base.term_length && rotate(exclusive) == APY_MAX_POSITION_EXCEEDED) {
+        return APY_MAX_POSITION_EXCEEDED;
+    }
+    const int64_t refused = may_append(exclusive, length);
+    if (refused != 0) {
+        return refused;
+    }
+    const int32_t left = exclusive->base.term_length - exclusive->term_offset;
+    if (length < APY_FRAME_HEADER || length % APY_FRAME_ALIGN != 0 || length > left) {
+        (void)apy_fail(APY_E_ARGUMENT, "a block of %d bytes is not a run of frames that fits the %d left in the term",
+                       length, left);
+        return APY_OFFER_ERROR;
+    }
+    apy_frame_t first;
+    memcpy(&first, block, sizeof(first));
+    if (!fits_here(exclusive, &first, length)) {
+        (void)apy_fail(APY_E_ARGUMENT,
+                       "the block starts with a frame of %d bytes, type %d, session %d, stream %d, term %d at %d: "
+                       "here is session %d, stream %d, term %d at %d",
+                       first.length, first.type, first.session_id, first.stream_id, first.term_id, first.term_offset,
+                       exclusive->base.session_id, exclusive->base.stream_id, exclusive->term_id,
+                       exclusive->term_offset);
+        return APY_OFFER_ERROR;
+    }
+
+    spot_t spot;
+    const int64_t position = reserve(exclusive, length, &spot);
+    assert(position > 0);
+    memcpy(spot.at + APY_FRAME_HEADER, block + APY_FRAME_HEADER, (size_t)length - APY_FRAME_HEADER);
+    memcpy(spot.at + sizeof(int64_t), block + sizeof(int64_t), APY_FRAME_HEADER - sizeof(int64_t));
+    int64_t start = 0;
+    memcpy(&start, block, sizeof(start));
+    apy_store_release_i64((int64_t *)(void *)spot.at, start);
+    return position;
+}

@@ -1,0 +1,139 @@
+#ifndef APY_LOGBUFFER_FRAME_WRITER_H
+#define APY_LOGBUFFER_FRAME_WRITER_H
+
+#include <string.h>
+
+#include "apy/append.h"
+#include "apy/atomic.h"
+#include "apy/frame.h"
+
+/*
+ * frame_writer puts frames into space that is reserved already; concurrent and exclusive appends share it.
+ *
+ * All is inline: an offer of a small message is some tens of instructions, and each call would show.
+ *
+ * Threads: any, each in space of its own.  Allocates: never.  Blocks: never.
+ */
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frame headers are little-endian in every log");
+
+#define COLD __attribute__((noinline, cold))
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Reserved space: where a frame goes, and what its header says about the place. */
+typedef struct spot {
+    uint8_t *at;
+    int32_t term_id, offset;
+} spot_t;
+
+/* The message as it comes: parts as one stream of bytes. */
+typedef struct gather {
+    const struct iovec *part;
+    size_t used; /* of the current part */
+} gather_t;
+
+/* Announce a frame, not yet readable: whoever finds its writer dead finds its length here. */
+static inline void frame_begin(const apy_append_t *append, spot_t spot, int32_t length, uint32_t flags, uint32_t type)
+{
+    apy_frame_t *frame = (apy_frame_t *)(void *)spot.at;
+    const uint64_t first = (uint32_t)-length | (uint64_t)flags << 40 | (uint64_t)type << 48;
+    apy_store_release_i64((int64_t *)(void *)spot.at, (int64_t)first);
+    apy_fence_release();
+    frame->term_offset = spot.offset;
+    frame->session_id = append->session_id;
+    frame->stream_id = append->stream_id;
+    frame->term_id = spot.term_id;
+}
+
+static inline void frame_commit(uint8_t *at, int32_t length)
+{
+    apy_store_release_i32((int32_t *)(void *)at, length);
+}
+
+static inline void frame_supply(uint8_t *at, int32_t length, apy_reserved_value_fn supplier, void *context)
+{
+    if (UNLIKELY(supplier != NULL)) {
+        ((apy_frame_t *)(void *)at)->reserved_value = supplier(context, at, length);
+    }
+}
+
+/* memcpy, without the call for the lengths that small messages have. */
+static inline void copy_payload(uint8_t *to, const uint8_t *from, size_t length)
+{
+    if (length - 16 <= 16) { /* 16 to 32: two copies that may overlap */
+        uint8_t head[16], tail[16];
+        memcpy(head, from, 16);
+        memcpy(tail, from + length - 16, 16);
+        memcpy(to, head, 16);
+        memcpy(to + length - 16, tail, 16);
+    } else if (length - 8 <= 8) {
+        uint64_t head, tail;
+        memcpy(&head, from, 8);
+        memcpy(&tail, from + length - 8, 8);
+        memcpy(to, &head, 8);
+        memcpy(to + length - 8, &tail, 8);
+    } else if (length != 0) {
+        memcpy(to, from, length);
+    }
+}
+
+static inline void gather_copy(gather_t *gather, uint8_t *to, size_t length)
+{
+    while (length > 0) {
+        const size_t left = gather->part->iov_len - gather->used;
+        if (left == 0) {
+            gather->part++;
+            gather->used = 0;
+            continue;
+        }
+        const size_t now = left < length ? left : length;
+        memcpy(to, (const uint8_t *)gather->part->iov_base + gather->used, now);
+        gather->used += now;
+        to += now;
+        length -= now;
+    }
+}
+
+/* A whole message as one frame. */
+static inline void write_unfragmented(const apy_append_t *append, spot_t spot, const struct iovec *parts, int count,
+                                      int32_t length, apy_reserved_value_fn supplier, void *context)
+{
+    frame_begin(append, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
+    if (LIKELY(count == 1)) {
+        copy_payload(spot.at + APY_FRAME_HEADER, parts->iov_base, (size_t)length);
+    } else {
+        gather_t gather = {parts, 0};
+        gather_copy(&gather, spot.at + APY_FRAME_HEADER, (size_t)length);
+    }
+    frame_supply(spot.at, length + APY_FRAME_HEADER, supplier, context);
+    frame_commit(spot.at, length + APY_FRAME_HEADER);
+}
+
+static inline void write_padding(const apy_append_t *append, spot_t spot, int32_t length)
+{
+    frame_begin(append, spot, length, APY_FLAG_UNFRAGMENTED, APY_FRAME_PAD);
+    frame_commit(spot.at, length);
+}
+
+/* Payload bytes of all parts; what no message can have for those that do not even add up. */
+static inline int64_t message_length(const struct iovec *parts, int count)
+{
+    if (LIKELY(count == 1)) {
+        return parts->iov_len <= INT32_MAX ? (int64_t)parts->iov_len : INT32_MAX;
+    }
+    int64_t length = 0;
+    for (int i = 0; i < count && length <= INT32_MAX; i++) {
+        length += parts[i].iov_len <= INT32_MAX ? (int64_t)parts[i].iov_len : INT32_MAX;
+    }
+    return length <= INT32_MAX ? length : INT32_MAX;
+}
+
+/* --- the cold paths, in append.c --- */
+
+void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct iovec *parts, int64_t length,
+                         apy_reserved_value_fn supplier, void *context);
+int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t length);
+int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64_t length_max);
+
+#endif

@@ -1,0 +1,39 @@
+"""One JVM for each module of tests, one stage for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.interop.lines import JavaHost
+from tests.interop.stage import SETTINGS, Stage, java_properties
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/interop" in str(item.path):
+            item.add_marker(pytest.mark.interop)
+
+
+@pytest.fixture(scope="module")
+def java_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], JavaHost]]:
+    """The module's JVM, started at first use."""
+    hosts: list[JavaHost] = []
+
+    def get() -> JavaHost:
+        if not hosts:
+            hosts.append(JavaHost(java_properties(SETTINGS), tmp_path_factory.mktemp("java") / "host.stderr"))
+        return hosts[0]
+
+    yield get
+    for host in hosts:
+        host.close()
+
+
+@pytest.fixture
+def stage(java_host: Callable[[], JavaHost]) -> Iterator[Stage]:
+    """Drivers and programs of one test."""
+    stage = Stage(java_host)
+    yield stage
+    stage.close()

@@ -1,0 +1,188 @@
+"""A stage for one test: drivers and programs of any make, each in its place, all gone afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tests.interop import peers
+from tests.interop.lines import DEADLINE_S, Hosted, JavaHost, Lines, Process
+
+Make = Literal["ours", "c", "java"]
+
+# Aeron's time-outs, shortened so that a death is noticed while a test waits. The Java names are the same words.
+SETTINGS = {
+    "AERON_CLIENT_LIVENESS_TIMEOUT": "3s",
+    "AERON_IMAGE_LIVENESS_TIMEOUT": "3s",
+    "AERON_PUBLICATION_UNBLOCK_TIMEOUT": "4s",
+    "AERON_PUBLICATION_CONNECTION_TIMEOUT": "3s",
+    "AERON_PUBLICATION_LINGER_TIMEOUT": "500ms",
+    "AERON_TIMER_INTERVAL": "100ms",
+    "AERON_DRIVER_TIMEOUT": "5000",
+}
+TERM_LENGTH = "64k"
+
+
+def java_properties(settings: dict[str, str]) -> list[str]:
+    """The same settings as system properties."""
+    return [f"{name.lower().replace('_', '.')}={value}" for name, value in settings.items()]
+
+
+def free_port() -> int:
+    """A UDP port on 127.0.0.1 that nobody holds now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def udp(port: int) -> str:
+    """A channel with short terms."""
+    return f"aeron:udp?endpoint=127.0.0.1:{port}|term-length={TERM_LENGTH}"
+
+
+IPC = f"aeron:ipc?term-length={TERM_LENGTH}"
+
+
+@dataclass
+class Driver:
+    """A media driver and its directory."""
+
+    make: Make
+    aeron_dir: Path
+    program: Lines
+    kill: Callable[[], None]
+
+    def close(self) -> None:
+        self.program.close()
+
+
+class Stage:
+    """Starts what a test asks for."""
+
+    def __init__(self, java_host: Callable[[], JavaHost]) -> None:
+        self._java_host = java_host
+        self.base = Path(tempfile.mkdtemp(prefix="aeronpy-interop-", dir="/dev/shm"))
+        self._closers: list[Callable[[], None]] = []
+        self._programs: list[Lines] = []
+        self._count = 0
+
+    def close(self) -> None:
+        """End everything; what each program said is shown when the test failed."""
+        for program in self._programs:
+            print(f"--- {program.name} said:\n{program.tail()}")
+        try:
+            failures = []
+            for close in reversed(self._closers):
+                try:
+                    close()
+                except (AssertionError, OSError) as failure:
+                    failures.append(failure)
+            if failures:
+                raise failures[0]
+        finally:
+            shutil.rmtree(self.base, ignore_errors=True)
+
+    def _log(self) -> Path:
+        self._count += 1
+        return self.base / f"{self._count}.stderr"
+
+    def process(self, name: str, command: list[str | Path], env: dict[str, str] | None = None) -> Process:
+        """Start a process that ends with the test."""
+        process = Process(name, command, env or {}, self._log())
+        self._closers.append(process.close)
+        self._programs.append(process)
+        return process
+
+    def driver(
+        self,
+        make: Make,
+        name: str = "a",
+        *,
+        threading: Literal["SHARED", "DEDICATED"] = "SHARED",
+        alone: bool = False,
+        settings: dict[str, str] | None = None,
+    ) -> Driver:
+        """A driver that is ready. A Java one is in the shared JVM unless alone, or set up otherwise."""
+        aeron_dir = self.base / name
+        settings = {**SETTINGS, **(settings or {})}
+        if make == "ours":
+            env = {**settings, "AERON_DIR": str(aeron_dir), "AERON_THREADING_MODE": threading}
+            env["AERON_DIR_DELETE_ON_START"] = "true"
+            process = self.process("our driver", [sys.executable, "-m", "aeronpy.cli.driver"], env)
+            await_driver(aeron_dir, process)
+            return Driver(make, aeron_dir, process, process.kill)
+        if make == "c":
+            program = "tests.interop.programs.driver_pyaeron"
+            command: list[str | Path] = [peers.need_pyaeron(), "-m", program, str(aeron_dir), threading.lower()]
+            process = self.process("C driver", command, settings)
+            process.expect("READY")
+            return Driver(make, aeron_dir, process, process.kill)
+        host = self._java_host()
+        if alone or settings != SETTINGS:
+            host = JavaHost(java_properties(settings), self._log())
+            self._closers.append(host.close)
+        hosted = self._hosted(host, "driver", ["--dir", str(aeron_dir), "--threading", threading])
+        hosted.expect("READY")
+        return Driver(make, aeron_dir, hosted, host.kill)
+
+    def _hosted(self, host: JavaHost, role: str, options: list[str]) -> Hosted:
+        program = host.start(role, options)
+        self._closers.append(program.close)
+        self._programs.append(program)
+        return program
+
+    def program(
+        self, make: Make, role: Literal["publish", "subscribe"], driver: Driver, channel: str, **options: int | bool
+    ) -> Lines:
+        """A flow program, in the shared JVM when it is Java's; READY is left to the caller."""
+        args = arguments(driver, channel, options)
+        if make == "java":
+            return self._hosted(self._java_host(), role, args)
+        return self.lone_program(make, role, driver, channel, **options)
+
+    def lone_program(
+        self, make: Make, role: Literal["publish", "subscribe"], driver: Driver, channel: str, **options: int | bool
+    ) -> Process:
+        """A flow program in a process of its own, which can be killed."""
+        args = arguments(driver, channel, options)
+        if make == "java":
+            peers.compile_java()
+            main = "FlowPublisher" if role == "publish" else "FlowSubscriber"
+            return self.process(f"java {role}", [*peers.java_command(main), *args])
+        python: str | Path = sys.executable if make == "ours" else peers.need_pyaeron()
+        module = "flow_ours" if make == "ours" else "flow_pyaeron"
+        env = {"PYTHONPATH": str(peers.ROOT), "AERON_DRIVER_TIMEOUT": SETTINGS["AERON_DRIVER_TIMEOUT"]}
+        return self.process(f"{make} {role}", [python, "-m", f"tests.interop.programs.{module}", role, *args], env)
+
+
+def arguments(driver: Driver, channel: str, options: dict[str, int | bool]) -> list[str]:
+    """The command line of a flow program."""
+    args = ["--dir", str(driver.aeron_dir), "--channel", channel]
+    for name, value in options.items():
+        if value is True:
+            args.append(f"--{name}")
+        elif value is not False:
+            args += [f"--{name}", str(value)]
+    return args
+
+
+def await_driver(aeron_dir: Path, process: Process) -> None:
+    """Wait until the CnC file has a version: the driver serves."""
+    cnc, deadline = aeron_dir / "cnc.dat", time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        if process.process.poll() is not None:
+            raise AssertionError(f"{process.name} ended at once:\n{process.tail()}")
+        if cnc.exists() and cnc.stat().st_size > 4:
+            with cnc.open("rb") as file:
+                if struct.unpack("<i", file.read(4))[0] != 0:
+                    return
+        time.sleep(0.005)
+    raise AssertionError(f"{process.name} made no CnC file:\n{process.tail()}")
