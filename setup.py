@@ -32,6 +32,9 @@ setup(
             "wraparound": False,
             "initializedcheck": False,
             "embedsignature": False,
+            # What holds addresses cannot be pickled, and the stub need not speak of it.
+            "auto_pickle": False,
+            "autotestdict": False,
         },
     ),
 )
