@@ -36,9 +36,6 @@ cdef class LogBuffer:
 
     cdef LogMapping _mapping
 
-    def __init__(self):
-        raise TypeError("use LogBuffer.open(path) or LogBuffer.create(path, ...)")
-
     @staticmethod
     def open(path not None):
         """Map an existing log read-write. Raises NotFoundError, or CorruptError where its lengths cannot be."""

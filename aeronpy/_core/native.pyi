@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from os import PathLike
 from types import TracebackType
-from typing import Any, final
+from typing import Any, Self, final
 
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer
 
 # --- base ---
 
@@ -18,7 +18,6 @@ def parse_duration_ns(text: str) -> int:
 class LogMapping:
     """The memory of a log. Who holds a view of it keeps it mapped."""
 
-    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
 class LogBuffer:
@@ -79,7 +78,6 @@ class LogBuffer:
 class LogClaim:
     """Space in a log, reserved and not yet readable: write into ``buffer``, then commit or abort, once."""
 
-    def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def buffer(self) -> memoryview: ...
     def commit(self) -> None: ...
