@@ -168,6 +168,7 @@ class LossEntry:
 
 def read_error_log(buffer: Buffer, since_ms: int = 0) -> Iterator[ErrorRecord]: ...
 def read_loss_report(buffer: Buffer) -> Iterator[LossEntry]: ...
+
 @final
 class CncFile:
     """The command-and-control file of a directory, mapped read-only: for tools, whether its driver lives or not."""
@@ -212,5 +213,48 @@ class CncFile:
 # --- driver ---
 
 # --- archive ---
+
+def put_i32_ordered(buffer: Buffer, offset: int, value: int) -> None:
+    """Store after all that was stored before, for readers in other processes. The offset is 4-aligned."""
+
+def put_i64_ordered(buffer: Buffer, offset: int, value: int) -> None:
+    """As put_i32_ordered, of 8 aligned bytes, which no reader sees half written."""
+
+def compare_and_set_i64(buffer: Buffer, offset: int, expected: int, value: int) -> bool:
+    """Store value if expected is there; whether it was."""
+
+@final
+class ErrorLogWriter:
+    """Writes a distinct error log into a zeroed buffer, which it keeps alive until closed. Safe from any thread."""
+
+    def __new__(cls, buffer: Buffer) -> Self: ...
+    def record(self, text: str) -> None:
+        """Count an error once more, or for the first time; CapacityError when the log has no room for it."""
+    def close(self) -> None:
+        """Let go of the buffer. Safe twice."""
+
+@final
+class Recorder:
+    """Owns the thread that records images into segment files; it never needs the interpreter."""
+
+    def __new__(
+        cls,
+        directory: str | PathLike[str],
+        mark: Buffer,
+        activity_offset: int,
+        block_max: int = ...,
+        sync_level: int = 0,
+        idle_strategy: str = "backoff",
+        idle_arguments: str = "",
+        cpu: int = -1,
+    ) -> Self: ...
+    def abort(self, recording_id: int) -> bool:
+        """Let a recording end where it is; whether there was one. `wait` tells when it has ended."""
+    def wait(self, timeout_s: float) -> tuple[int, int, int, str] | None:
+        """Wait for a recording to end: ``(recording_id, stop_position, code, text)``; None when woken or late."""
+    def wake(self) -> None:
+        """Make `wait` return. Safe from any thread."""
+    def close(self) -> None:
+        """Stop the thread; what still records ends unreported. Safe twice, not while another thread waits."""
 
 # --- recording ---
