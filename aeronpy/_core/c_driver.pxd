@@ -1,4 +1,6 @@
 from aeronpy._core.c_base cimport *
+from aeronpy._core.c_control cimport apy_cnc_t, apy_counters_reader_t, apy_mpsc_ring_t
+from aeronpy._core.c_logbuffer cimport apy_log_t
 
 
 cdef extern from "<sys/socket.h>" nogil:
@@ -7,8 +9,6 @@ cdef extern from "<sys/socket.h>" nogil:
 
 
 cdef extern from "apy/mpsc_ring.h" nogil:
-    ctypedef struct apy_mpsc_ring_t:
-        pass
     ctypedef void (*apy_ring_handler)(void *context, int32_t type, const uint8_t *message, int32_t length) noexcept
     int64_t apy_mpsc_ring_next_correlation_id(apy_mpsc_ring_t *ring)
 
@@ -21,23 +21,8 @@ cdef extern from "apy/broadcast.h" nogil:
 
 
 cdef extern from "apy/counters.h" nogil:
-    ctypedef struct apy_counters_reader_t:
-        int32_t count_max
-    ctypedef struct apy_counter_info_t:
-        int32_t state
-        int32_t type_id
-        int64_t value
-        int64_t registration_id
-        int64_t owner_id
-        int64_t reference_id
     ctypedef struct apy_counters_manager_t:
         apy_counters_reader_t reader
-    enum:
-        APY_COUNTER_ALLOCATED
-    int64_t *apy_counter_address(const apy_counters_reader_t *reader, int32_t counter_id)
-    int apy_counters_get(const apy_counters_reader_t *reader, int32_t counter_id, apy_counter_info_t *info)
-    int32_t apy_counters_find_by_registration(const apy_counters_reader_t *reader, int32_t type_id,
-                                              int64_t registration_id)
     int32_t apy_counters_allocate(apy_counters_manager_t *manager, int32_t type_id, const void *key,
                                   int32_t key_length, const char *label, int32_t label_length,
                                   int64_t registration_id, int64_t owner_id, int64_t reference_id, int64_t value)
@@ -51,74 +36,19 @@ cdef extern from "apy/counters.h" nogil:
 cdef extern from "apy/error_log.h" nogil:
     ctypedef struct apy_error_log_t:
         pass
-    ctypedef struct apy_error_record_t:
-        int32_t observations
-        int32_t text_length
-        int64_t first_ms
-        int64_t last_ms
-        const char *text
     int apy_error_log_record(apy_error_log_t *log, const char *text, int32_t length)
-    int apy_error_log_next(const uint8_t *buffer, int64_t capacity, int64_t *offset, apy_error_record_t *record)
 
 
 cdef extern from "apy/cnc.h" nogil:
-    ctypedef struct apy_cnc_header_t:
-        int32_t error_log_length
     ctypedef struct apy_cnc_params_t:
         int32_t to_driver_length
         int32_t to_clients_length
         int32_t counters_values_length
         int32_t error_log_length
         int32_t file_page_size
-    ctypedef struct apy_cnc_t:
-        apy_mpsc_ring_t ring
-        apy_cnc_header_t *header
-        uint8_t *error_log
-    int apy_cnc_map(apy_cnc_t *cnc, const char *directory, bint writable)
     int apy_cnc_driver_is_active(const char *directory, int64_t timeout_ms, int64_t *heartbeat_age_ms)
-    void apy_cnc_close(apy_cnc_t *cnc)
 
 
-cdef extern from "apy/log_buffer.h" nogil:
-    ctypedef struct apy_log_t:
-        apy_mapping_t mapping
-    ctypedef struct apy_log_params_t:
-        int64_t correlation_id
-        int32_t session_id
-        int32_t stream_id
-        int32_t initial_term_id
-        int32_t start_term_id
-        int32_t start_term_offset
-        int32_t term_length
-        int32_t mtu
-        int32_t page_size
-        int32_t publication_window_length
-        int32_t receiver_window_length
-        int32_t socket_sndbuf_length
-        int32_t os_default_sndbuf_length
-        int32_t os_max_sndbuf_length
-        int32_t socket_rcvbuf_length
-        int32_t os_default_rcvbuf_length
-        int32_t os_max_rcvbuf_length
-        int32_t max_resend
-        int64_t entity_tag
-        int64_t response_correlation_id
-        int64_t linger_timeout_ns
-        int64_t untethered_window_limit_timeout_ns
-        int64_t untethered_resting_timeout_ns
-        int64_t untethered_linger_timeout_ns
-        uint8_t group
-        uint8_t is_response
-        uint8_t rejoin
-        uint8_t reliable
-        uint8_t sparse
-        uint8_t signal_eos
-        uint8_t spies_simulate_connection
-        uint8_t tether
-        uint8_t type
-    int64_t apy_log_file_length(int32_t term_length, int32_t page_size)
-    int apy_log_create(apy_log_t *log, const char *path, const apy_log_params_t *params)
-    void apy_log_close(apy_log_t *log)
 
 
 cdef extern from "apy/driver_context.h" nogil:

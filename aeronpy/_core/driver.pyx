@@ -1,4 +1,5 @@
 # Wrappers of the driver room: the core of one media driver, and what a directory says about its driver.
+cimport cython
 from libc.stdlib cimport calloc as _calloc, free as _free
 from libc.string cimport memcpy as _memcpy, memset as _memset
 
@@ -36,22 +37,6 @@ def driver_heartbeat_age_ms(str directory not None, int64_t timeout_ms):
     with nogil:
         rc = apy_cnc_driver_is_active(path_text, timeout_ms, &age)
     return bool(check(rc)), age
-
-
-def read_error_log(str directory not None):
-    """Entries ``(observations, first_ms, last_ms, text)`` of the distinct error log in a directory."""
-    cdef apy_cnc_t cnc
-    cdef apy_error_record_t record
-    cdef int64_t offset = 0
-    check(apy_cnc_map(&cnc, _os.fsencode(directory), False))
-    entries = []
-    try:
-        while check(apy_error_log_next(cnc.error_log, cnc.header.error_log_length, &offset, &record)):
-            text = record.text[:record.text_length].decode("utf-8", "replace")
-            entries.append((record.observations, record.first_ms, record.last_ms, text))
-    finally:
-        apy_cnc_close(&cnc)
-    return entries
 
 
 @cython.final
@@ -127,7 +112,9 @@ cdef class DriverCore:
             agents[i].idle_strategy = <const char *> strategy
             agents[i].idle_arguments = <const char *> arguments
             agents[i].cpu = cpu
-            agents[i].thread_name = NULL if name is None else <const char *> name
+            agents[i].thread_name = NULL
+            if name is not None:
+                agents[i].thread_name = <const char *> name
         with nogil:
             rc = apy_driver_start(&self._driver, <apy_threading_mode_t> mode, agents)
         check(rc)

@@ -113,8 +113,7 @@ bool apy_core_has_room(const apy_conductor_t *conductor)
 void apy_core_tell(apy_conductor_t *conductor, int32_t event, const void *head, int32_t head_length, const void *body,
                    int32_t body_length)
 {
-    const int rc =
-        apy_mpsc_ring_write_two(&conductor->events, event, head, head_length, body, body_length);
+    const int rc = apy_mpsc_ring_write_two(&conductor->events, event, head, head_length, body, body_length);
     assert(rc == APY_OK); /* whoever tells asked for room first */
     (void)rc;
     conductor->has_new_events = true;

@@ -36,8 +36,7 @@ static void check_blocked_ring(apy_conductor_t *conductor, int64_t now_ns)
     if (has_moved || is_waiting_for_room || is_empty) {
         conductor->command_position = consumer;
         conductor->time_of_last_command_ns = now_ns;
-    } else if (now_ns - conductor->time_of_last_command_ns >
-               conductor->context->config.client_liveness_timeout_ns) {
+    } else if (now_ns - conductor->time_of_last_command_ns > conductor->context->config.client_liveness_timeout_ns) {
         if (apy_mpsc_ring_unblock(conductor->commands)) {
             apy_count(conductor->context, APY_SC_UNBLOCKED_COMMANDS, 1);
         }
@@ -172,8 +171,7 @@ int apy_core_ask_removals(apy_conductor_t *conductor)
     for (int32_t i = 0; i < conductor->publications.count; i++) {
         apy_core_publication_t *entry = apy_core_at(&conductor->publications, i);
         if (entry->is_over && !entry->is_removal_asked) {
-            entry->is_removal_asked =
-                apy_sender_remove_publication(conductor->sender, entry->publication) == APY_OK;
+            entry->is_removal_asked = apy_sender_remove_publication(conductor->sender, entry->publication) == APY_OK;
             work += entry->is_removal_asked;
         }
     }

@@ -81,8 +81,8 @@ static int open_parts(apy_driver_t *driver, const char *directory, const apy_dri
         return rc;
     }
     driver->context.error_log = &driver->error_log;
-    if ((rc = apy_broadcast_transmitter_init(&driver->to_clients, driver->cnc.to_clients,
-                                             header->to_clients_length)) < 0 ||
+    if ((rc = apy_broadcast_transmitter_init(&driver->to_clients, driver->cnc.to_clients, header->to_clients_length)) <
+            0 ||
         (rc = open_counters(driver, params, labels, clock)) < 0 || (rc = open_inbox(driver)) < 0) {
         return rc;
     }
@@ -138,7 +138,8 @@ void apy_driver_ready(apy_driver_t *driver)
 
 /* --- threads --- */
 
-static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int count, const apy_agent_settings_t *settings)
+static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int count,
+                        const apy_agent_settings_t *settings)
 {
     apy_idle_t idle;
     int rc = apy_idle_init(&idle, settings->idle_strategy, settings->idle_arguments);

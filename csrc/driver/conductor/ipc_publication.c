@@ -239,9 +239,8 @@ int apy_ipc_publication_add_subscriber(apy_ipc_publication_t *publication, const
                                        int64_t *join_position)
 {
     const bool is_accepting =
-        !publication->is_cooling_down &&
-        (publication->state == APY_PUBLICATION_ACTIVE ||
-         (publication->state == APY_PUBLICATION_DRAINING && !is_drained(publication)));
+        !publication->is_cooling_down && (publication->state == APY_PUBLICATION_ACTIVE ||
+                                          (publication->state == APY_PUBLICATION_DRAINING && !is_drained(publication)));
     if (!is_accepting) {
         return 0;
     }
