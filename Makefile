@@ -31,15 +31,15 @@ library: $(C_LIBRARY)
 
 $(C_LIBRARY): $(C_OBJECTS)
 	@mkdir -p $(@D) && rm -f $@
-	ar rcs $@ $^
+	@echo "ar $@"; ar rcs $@ $^
 
 $(OUT)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	@echo "$(CC) $(PROFILE) $<"; $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(OUT)/tests/%: tests/c/%.c $(C_LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -MF $@.d $< $(C_LIBRARY) -lm -o $@
+	@echo "$(CC) $(PROFILE) $<"; $(CC) $(CFLAGS) -MMD -MP -MF $@.d $< $(C_LIBRARY) -lm -o $@
 
 -include $(C_OBJECTS:.o=.d) $(C_TESTS:=.d)
 
@@ -92,6 +92,15 @@ peers:
 
 interop: build
 	$(PY) -m pytest tests/interop -q
+
+# Lossy links, kills, a full /dev/shm: namespaces need root.
+faults: build
+	@command -v nft >/dev/null && command -v ip >/dev/null || { echo "nft or ip is missing: apt-get install nftables iproute2"; exit 1; }
+	$(PY) -m pytest tests/faults -q
+
+# One JSON line for each figure, ours beside a peer; GATE=--gate fails where a floor is missed.
+bench-quick: build
+	$(PY) -m bench.quick $(GATE)
 
 clean:
 	rm -rf build dist aeronpy/_core/*.so *.egg-info

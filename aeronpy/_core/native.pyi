@@ -3,13 +3,97 @@
 from collections.abc import Iterator
 from os import PathLike
 from types import TracebackType
-from typing import final
+from typing import Any, Self, final
 
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer
 
 # --- base ---
 
+def parse_duration_ns(text: str) -> int:
+    """Return the nanoseconds of a duration: digits, then ns (or nothing), us, ms or s. Raises ArgumentError."""
+
 # --- logbuffer ---
+
+@final
+class LogMapping:
+    """The memory of a log. Who holds a view of it keeps it mapped."""
+
+
+@final
+class LogBuffer:
+    """A log file: three terms and the metadata of one stream."""
+
+    @staticmethod
+    def open(path: str | PathLike[str]) -> LogBuffer: ...
+    @staticmethod
+    def create(
+        path: str | PathLike[str],
+        *,
+        term_length: int,
+        mtu_length: int = 1408,
+        page_size: int = 4096,
+        session_id: int = 0,
+        stream_id: int = 0,
+        initial_term_id: int = 0,
+        term_id: int | None = None,
+        term_offset: int = 0,
+        correlation_id: int = 0,
+        type: int = 0,
+        sparse: bool = True,
+    ) -> LogBuffer: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    def term(self, partition: int) -> memoryview: ...
+    def metadata(self) -> memoryview: ...
+    def fields(self) -> dict[str, Any]: ...
+    @property
+    def term_length(self) -> int: ...
+    @property
+    def mtu_length(self) -> int: ...
+    @property
+    def initial_term_id(self) -> int: ...
+    @property
+    def session_id(self) -> int: ...
+    @property
+    def stream_id(self) -> int: ...
+    @property
+    def active_term_count(self) -> int: ...
+    @property
+    def is_connected(self) -> bool: ...
+    @is_connected.setter
+    def is_connected(self, value: bool) -> None: ...
+    @property
+    def producer_position(self) -> int: ...
+    def clean(self, clean_position: int, target: int) -> int: ...
+    def unblock(self, position: int) -> bool: ...
+    def scan(self, position: int, bytes_max: int) -> tuple[int, int]: ...
+    def block_scan(self, position: int, bytes_max: int) -> int: ...
+
+@final
+class LogClaim:
+    """Space in a log, reserved and not yet readable: write into ``buffer``, then commit or abort, once."""
+
+    @property
+    def buffer(self) -> memoryview: ...
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
+
+@final
+class LogAppender:
+    """Appends to a log as a publication does: results are positions, or Aeron's negative codes."""
+
+    def __new__(cls, log: LogBuffer, limit: Buffer, *, exclusive: bool = False) -> Self: ...
+    @property
+    def position(self) -> int: ...
+    def offer(self, *parts: Buffer) -> int: ...
+    def claim(self, length: int) -> tuple[int, LogClaim | None]: ...
+    def append_padding(self, length: int) -> int: ...
+    def offer_block(self, block: Buffer) -> int: ...
 
 # --- control ---
 
@@ -84,6 +168,7 @@ class LossEntry:
 
 def read_error_log(buffer: Buffer, since_ms: int = 0) -> Iterator[ErrorRecord]: ...
 def read_loss_report(buffer: Buffer) -> Iterator[LossEntry]: ...
+
 @final
 class CncFile:
     """The command-and-control file of a directory, mapped read-only: for tools, whether its driver lives or not."""
@@ -128,5 +213,48 @@ class CncFile:
 # --- driver ---
 
 # --- archive ---
+
+def put_i32_ordered(buffer: Buffer, offset: int, value: int) -> None:
+    """Store after all that was stored before, for readers in other processes. The offset is 4-aligned."""
+
+def put_i64_ordered(buffer: Buffer, offset: int, value: int) -> None:
+    """As put_i32_ordered, of 8 aligned bytes, which no reader sees half written."""
+
+def compare_and_set_i64(buffer: Buffer, offset: int, expected: int, value: int) -> bool:
+    """Store value if expected is there; whether it was."""
+
+@final
+class ErrorLogWriter:
+    """Writes a distinct error log into a zeroed buffer, which it keeps alive until closed. Safe from any thread."""
+
+    def __new__(cls, buffer: Buffer) -> Self: ...
+    def record(self, text: str) -> None:
+        """Count an error once more, or for the first time; CapacityError when the log has no room for it."""
+    def close(self) -> None:
+        """Let go of the buffer. Safe twice."""
+
+@final
+class Recorder:
+    """Owns the thread that records images into segment files; it never needs the interpreter."""
+
+    def __new__(
+        cls,
+        directory: str | PathLike[str],
+        mark: Buffer,
+        activity_offset: int,
+        block_max: int = ...,
+        sync_level: int = 0,
+        idle_strategy: str = "backoff",
+        idle_arguments: str = "",
+        cpu: int = -1,
+    ) -> Self: ...
+    def abort(self, recording_id: int) -> bool:
+        """Let a recording end where it is; whether there was one. `wait` tells when it has ended."""
+    def wait(self, timeout_s: float) -> tuple[int, int, int, str] | None:
+        """Wait for a recording to end: ``(recording_id, stop_position, code, text)``; None when woken or late."""
+    def wake(self) -> None:
+        """Make `wait` return. Safe from any thread."""
+    def close(self) -> None:
+        """Stop the thread; what still records ends unreported. Safe twice, not while another thread waits."""
 
 # --- recording ---

@@ -1,1 +1,1 @@
-"""cli."""
+"""The `aeronpy` command: one subcommand per module."""

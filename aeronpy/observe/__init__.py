@@ -1,1 +1,63 @@
-"""observe."""
+"""What a driver shows to the world: counters, errors, loss and streams, read from its directory."""
+
+from aeronpy._core.native import CncFile, CounterInfo, CountersReader, ErrorRecord, LossEntry
+from aeronpy.observe.counters import (
+    Counter,
+    CounterFilter,
+    DriverSnapshot,
+    local_addresses,
+    read_counters,
+)
+from aeronpy.observe.errors import read_error_file, read_errors
+from aeronpy.observe.keys import (
+    AddressKey,
+    ArchiveKey,
+    ChannelKey,
+    ClusterKey,
+    ControlSessionKey,
+    HeartbeatKey,
+    Key,
+    RecordingKey,
+    ServiceKey,
+    StreamKey,
+    SystemKey,
+    decode_key,
+)
+from aeronpy.observe.loss import read_loss
+from aeronpy.observe.streams import Stream, StreamCounter, group_streams
+from aeronpy.observe.types import ChannelStatus, CounterType, SystemCounter, type_name
+
+__all__ = [
+    "AddressKey",
+    "ArchiveKey",
+    "ChannelKey",
+    "ChannelStatus",
+    "ClusterKey",
+    "CncFile",
+    "ControlSessionKey",
+    "Counter",
+    "CounterFilter",
+    "CounterInfo",
+    "CounterType",
+    "CountersReader",
+    "DriverSnapshot",
+    "ErrorRecord",
+    "HeartbeatKey",
+    "Key",
+    "LossEntry",
+    "RecordingKey",
+    "ServiceKey",
+    "Stream",
+    "StreamCounter",
+    "StreamKey",
+    "SystemCounter",
+    "SystemKey",
+    "decode_key",
+    "group_streams",
+    "local_addresses",
+    "read_counters",
+    "read_error_file",
+    "read_errors",
+    "read_loss",
+    "type_name",
+]

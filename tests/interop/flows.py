@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.interop.lines import Lines
-from tests.interop.programs.flow import PROGRESS_MESSAGES, Shape, tally
+from tests.interop.programs.flow import FRAGMENTS_PER_POLL, PROGRESS_MESSAGES, Shape, tally
 from tests.interop.stage import Driver, Make, Stage
 
 SHAPE = Shape()
@@ -38,17 +38,17 @@ def finish(subscriber: Lines, first: int, count: int, session: str) -> None:
     subscriber.expect("STOPPED")
 
 
-def whole_flow(stage: Stage, source: End, target: End, *, exclusive: bool = False) -> None:
+def whole_flow(stage: Stage, source: End, target: End, *, exclusive: bool = False, messages: int = MESSAGES) -> None:
     """All sizes over more than five rotations, with a second subscriber that joins while the first has half."""
-    assert int(tally(SHAPE, 0, MESSAGES)["position"]) > ROTATIONS_MIN * SHAPE.term_bytes
-    early = stage.program(target.make, "subscribe", target.driver, target.channel, until=MESSAGES)
+    assert int(tally(SHAPE, 0, messages)["position"]) > ROTATIONS_MIN * SHAPE.term_bytes
+    early = stage.program(target.make, "subscribe", target.driver, target.channel, until=messages)
     early.expect("READY")
     publisher = stage.program(
         source.make,
         "publish",
         source.driver,
         source.channel,
-        count=MESSAGES,
+        count=messages,
         hold=HELD_AT,
         exclusive=exclusive,
     )
@@ -56,16 +56,16 @@ def whole_flow(stage: Stage, source: End, target: End, *, exclusive: bool = Fals
     publisher.expect("HELD")
     early.expect("AT", value=str(HELD_AT))
 
-    late = stage.program(target.make, "subscribe", target.driver, target.channel, until=MESSAGES - HELD_AT)
+    late = stage.program(target.make, "subscribe", target.driver, target.channel, until=messages - HELD_AT)
     late.expect("READY")
     late.expect("IMAGE", session=session)
     publisher.tell("go")
 
-    same(publisher.expect("SENT"), 0, MESSAGES)
-    same(early.expect("DONE", session=session), 0, MESSAGES)
-    same(late.expect("DONE", session=session), HELD_AT, MESSAGES - HELD_AT)
-    finish(early, 0, MESSAGES, session)
-    finish(late, HELD_AT, MESSAGES - HELD_AT, session)
+    same(publisher.expect("SENT"), 0, messages)
+    same(early.expect("DONE", session=session), 0, messages)
+    same(late.expect("DONE", session=session), HELD_AT, messages - HELD_AT)
+    finish(early, 0, messages, session)
+    finish(late, HELD_AT, messages - HELD_AT, session)
     publisher.close()
 
 
@@ -98,5 +98,6 @@ def subscriber_killed_and_back(stage: Stage, source: End, target: End) -> None:
     second = stage.program(target.make, "subscribe", target.driver, target.channel, until=MESSAGES)
     second.expect("READY")
     done = second.expect("DONE", DEATH_S, session=session)
-    assert int(done["first"]) >= HELD_AT
+    # What the dead one had polled, but not yet given free, may come again.
+    assert int(done["first"]) >= HELD_AT - FRAGMENTS_PER_POLL
     same(done, int(done["first"]), MESSAGES)

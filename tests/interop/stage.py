@@ -8,7 +8,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -109,19 +109,24 @@ class Stage:
         threading: Literal["SHARED", "DEDICATED"] = "SHARED",
         alone: bool = False,
         settings: dict[str, str] | None = None,
+        prefix: Sequence[str] = (),
     ) -> Driver:
-        """A driver that is ready. A Java one is in the shared JVM unless alone, or set up otherwise."""
+        """A driver that is ready. A Java one is in the shared JVM unless alone, or set up otherwise.
+
+        prefix comes before the command: where the process is to run.
+        """
         aeron_dir = self.base / name
         settings = {**SETTINGS, **(settings or {})}
         if make == "ours":
             env = {**settings, "AERON_DIR": str(aeron_dir), "AERON_THREADING_MODE": threading}
             env["AERON_DIR_DELETE_ON_START"] = "true"
-            process = self.process("our driver", [sys.executable, "-m", "aeronpy.cli.driver"], env)
+            process = self.process("our driver", [*prefix, sys.executable, "-m", "aeronpy.cli.driver"], env)
             await_driver(aeron_dir, process)
             return Driver(make, aeron_dir, process, process.kill)
         if make == "c":
             program = "tests.interop.programs.driver_pyaeron"
-            command: list[str | Path] = [peers.need_pyaeron(), "-m", program, str(aeron_dir), threading.lower()]
+            python = peers.need_pyaeron()
+            command: list[str | Path] = [*prefix, python, "-m", program, str(aeron_dir), threading.lower()]
             process = self.process("C driver", command, settings)
             process.expect("READY")
             return Driver(make, aeron_dir, process, process.kill)

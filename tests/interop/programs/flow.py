@@ -26,6 +26,7 @@ from typing import Protocol
 
 HEADER_BYTES = 32
 PROGRESS_MESSAGES = 64
+FRAGMENTS_PER_POLL = 64
 _RAMP = bytes((7 * j) & 255 for j in range(256))
 
 

@@ -10,8 +10,6 @@ import pyaeron
 
 from tests.interop.programs import flow
 
-FRAGMENTS_PER_POLL = 64
-
 
 class Publishing:
     def __init__(self, publication: Any) -> None:
@@ -43,7 +41,7 @@ class Subscribing:
         self._on_message = on_message
         if self._subscription.is_closed:
             raise flow.FlowError("the subscription was closed")
-        return int(self._subscription.poll(self._handler, FRAGMENTS_PER_POLL, assemble=True))
+        return int(self._subscription.poll(self._handler, flow.FRAGMENTS_PER_POLL, assemble=True))
 
 
 class Client:

@@ -1,0 +1,105 @@
+"""What the tools that look at a driver have in common: the directory, JSON, times, and no driver at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import click
+from rich.console import Console
+
+from aeronpy.config import default_aeron_dir
+from aeronpy.errors import ArgumentError, NotFoundError, StateError
+from aeronpy.observe import CncFile, CounterFilter
+
+EXIT_NO_DRIVER: Final = 3
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def directory_option(function: F) -> F:
+    """Add --aeron-dir: given, or AERON_DIR, or where Aeron looks by default."""
+    return click.option(
+        "--aeron-dir",
+        "-d",
+        envvar="AERON_DIR",
+        default=default_aeron_dir,
+        show_default="$AERON_DIR, or /dev/shm/aeron-<user>",
+        help="The driver's directory.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    """Add --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
+
+
+class NoDriver(click.ClickException):
+    """There is nothing to look at in the directory."""
+
+    exit_code = EXIT_NO_DRIVER
+
+    def show(self, file: Any = None) -> None:
+        """Print one sentence."""
+        click.echo(f"aeronpy: {self.message}", file=file, err=True)
+
+
+@contextmanager
+def driver_required(aeron_dir: str) -> Iterator[None]:
+    """Turn the absence of a driver's files into exit code 3 and one sentence."""
+    try:
+        yield
+    except (NotFoundError, StateError) as error:
+        raise NoDriver(
+            f"no media driver in {aeron_dir} ({error}): start one, or name another directory with --aeron-dir"
+        ) from None
+
+
+@contextmanager
+def open_cnc(aeron_dir: str) -> Iterator[CncFile]:
+    """The CnC file of a driver that runs or ran in the directory."""
+    with driver_required(aeron_dir):
+        cnc = CncFile(aeron_dir)
+    with cnc:
+        yield cnc
+
+
+def counter_filter(_: click.Context, __: click.Parameter, arguments: tuple[str, ...]) -> CounterFilter:
+    """Arguments like type=1, as a filter."""
+    try:
+        return CounterFilter(arguments)
+    except ArgumentError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def filters_argument(function: F) -> F:
+    """Add the filters of counters."""
+    return click.argument("filters", nargs=-1, callback=counter_filter, metavar="[NAME=REGEX]...")(function)
+
+
+def console() -> Console:
+    """Where people read; everything else gets plain lines. Brackets in what others wrote are no markup."""
+    return Console(highlight=False, markup=False)
+
+
+def time_text(epoch_ms: int) -> str:
+    """2026-01-05 09:12:00.114+0000, in this machine's time zone, as Aeron's tools print it."""
+    try:
+        at = datetime.fromtimestamp(epoch_ms // 1000).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return f"{epoch_ms}ms"
+    return f"{at:%Y-%m-%d %H:%M:%S}.{epoch_ms % 1000:03d}{at:%z}"
+
+
+def json_text(value: object) -> str:
+    """One line of JSON; records become objects."""
+    return json.dumps(value, default=_json_default)
+
+
+def _json_default(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    raise TypeError(f"{type(value).__name__} has no JSON form")

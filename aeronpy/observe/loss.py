@@ -1,0 +1,23 @@
+"""The loss that a driver's images saw."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+from aeronpy._core.native import LossEntry, read_loss_report
+from aeronpy.observe.errors import map_file
+
+LOSS_REPORT_FILE: Final = "loss-report.dat"
+
+
+def read_loss(aeron_dir: str | PathLike[str]) -> list[LossEntry]:
+    """The loss report of the driver of a directory, one entry for each image that lost something."""
+    with closing(map_file(Path(aeron_dir) / LOSS_REPORT_FILE)) as mapped:
+        entries = read_loss_report(mapped)
+        try:
+            return list(entries)
+        finally:
+            del entries

@@ -1,0 +1,42 @@
+#ifndef BENCH_LOOPS_H
+#define BENCH_LOOPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * loops are the hot loops of the comparison, over a table of functions that either client fills.
+ *
+ * The signatures are those of the real C client, so that its functions go in as they are; results are
+ * nanoseconds or zero, or a negative code.
+ *
+ * Threads: one per end.  Allocates: never.  Blocks: until the count is reached or a minute has passed.
+ */
+
+#define LOOP_EXPORT __attribute__((visibility("default")))
+
+typedef int64_t (*loop_offer_fn)(void *publication, const uint8_t *buffer, size_t length, void *supplier,
+                                 void *context);
+typedef void (*loop_handler_fn)(void *context, const uint8_t *buffer, size_t length, void *header);
+typedef int (*loop_poll_fn)(void *subscription, loop_handler_fn handler, void *context, size_t fragment_limit);
+
+typedef struct loop_end {
+    loop_offer_fn offer;
+    void *publication;
+    loop_poll_fn poll;
+    void *subscription;
+} loop_end_t;
+
+/* Offer count messages of size bytes, one at a time. */
+LOOP_EXPORT int64_t loop_publish(const loop_end_t *end, size_t size, int64_t count);
+
+/* Take count messages: nanoseconds from the first to the last. */
+LOOP_EXPORT int64_t loop_receive(const loop_end_t *end, size_t size, int64_t count);
+
+/* Send count messages back as they come. */
+LOOP_EXPORT int64_t loop_echo(const loop_end_t *end, size_t size, int64_t count);
+
+/* One message there and back at a time; nanoseconds of each into times_ns. */
+LOOP_EXPORT int64_t loop_ping(const loop_end_t *end, size_t size, int64_t count, int64_t *times_ns);
+
+#endif

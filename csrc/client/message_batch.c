@@ -1,0 +1,249 @@
+#include "apy/message_batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apy/error.h"
+
+int apy_batch_init(apy_batch_t *batch, int32_t capacity)
+{
+    const size_t count = (size_t)capacity;
+    *batch = (apy_batch_t){.capacity = capacity,
+                           .payloads = malloc(count * sizeof(*batch->payloads)),
+                           .positions = malloc(count * sizeof(*batch->positions)),
+                           .lengths = malloc(count * sizeof(*batch->lengths)),
+                           .session_ids = malloc(count * sizeof(*batch->session_ids))};
+    if (batch->payloads == NULL || batch->positions == NULL || batch->lengths == NULL || batch->session_ids == NULL) {
+        apy_batch_free(batch);
+        return apy_fail(APY_E_MEMORY, "no memory for a batch of %d messages", capacity);
+    }
+    return APY_OK;
+}
+
+static void drop_assembled(apy_batch_t *batch)
+{
+    for (int32_t i = 0; i < batch->assembled_count; i++) {
+        free(batch->assembled[i]);
+    }
+    batch->assembled_count = 0;
+}
+
+void apy_batch_free(apy_batch_t *batch)
+{
+    drop_assembled(batch);
+    free(batch->payloads);
+    free(batch->positions);
+    free(batch->lengths);
+    free(batch->session_ids);
+    free(batch->parts);
+    free(batch->assembled);
+    free(batch->assembled_index);
+    *batch = (apy_batch_t){0};
+}
+
+static int keep_assembled(apy_batch_t *batch, const apy_message_t *message)
+{
+    if (batch->assembled_count == batch->assembled_capacity) {
+        const int32_t capacity = batch->assembled_capacity == 0 ? 16 : batch->assembled_capacity * 2;
+        uint8_t **assembled = realloc(batch->assembled, sizeof(*assembled) * (size_t)capacity);
+        if (assembled != NULL) {
+            batch->assembled = assembled;
+        }
+        int32_t *index = realloc(batch->assembled_index, sizeof(*index) * (size_t)capacity);
+        if (index != NULL) {
+            batch->assembled_index = index;
+        }
+        if (assembled == NULL || index == NULL) {
+            return apy_fail(APY_E_MEMORY, "no memory for %d assembled messages", capacity);
+        }
+        batch->assembled_capacity = capacity;
+    }
+    batch->assembled[batch->assembled_count] = apy_fragment_assembler_take(message);
+    batch->assembled_index[batch->assembled_count++] = batch->count;
+    return APY_OK;
+}
+
+typedef struct filling {
+    apy_batch_t *batch;
+    apy_fragment_assembler_t *assembler;
+    int32_t messages_max;
+    int error;
+    int64_t position;
+} filling_t;
+
+static inline void put(apy_batch_t *batch, const uint8_t *payload, size_t length, const apy_header_t *header)
+{
+    const int32_t at = batch->count++;
+    batch->payloads[at] = payload;
+    batch->lengths[at] = (int32_t)length;
+    batch->positions[at] = header->position;
+    batch->session_ids[at] = header->frame->session_id;
+}
+
+/* BREAK ends the walk; the position is not the poll's to move, so every answer leads to what was reached. */
+static apy_action_t take_fragment(filling_t *filling, const uint8_t *buffer, size_t length, const apy_header_t *header)
+{
+    apy_batch_t *batch = filling->batch;
+    if ((header->frame->flags & APY_FLAG_UNFRAGMENTED) == APY_FLAG_UNFRAGMENTED) {
+        put(batch, buffer, length, header);
+    } else {
+        apy_message_t message;
+        int rc = apy_fragment_assembler_add(filling->assembler, buffer, length, header, &message);
+        if (rc > 0) {
+            rc = keep_assembled(batch, &message);
+            if (rc < 0) {
+                apy_fragment_assembler_undo(&message);
+            } else {
+                put(batch, message.buffer, message.length, message.header);
+            }
+        }
+        if (rc < 0) {
+            filling->error = rc;
+            return APY_ACTION_ABORT;
+        }
+    }
+    return batch->count < filling->messages_max ? APY_ACTION_CONTINUE : APY_ACTION_BREAK;
+}
+
+/* Walk the frames from the reader's position on, leaving the position alone. */
+static int fill_from(filling_t *filling, apy_image_reader_t *reader)
+{
+    if (apy_load_acquire_i32(&reader->is_closed)) {
+        return 0;
+    }
+    const int64_t start = apy_load_relaxed_i64(reader->position);
+    if (start < 0) {
+        return 0;
+    }
+    const int32_t term_length = reader->term_length;
+    const uint8_t *term = reader->terms[apy_position_partition(start, reader->shift)];
+    const int32_t start_offset = apy_position_offset(start, term_length);
+    int32_t offset = start_offset;
+    apy_header_t header = {.image = reader};
+    filling->position = start;
+
+    while (offset < term_length) {
+        const apy_frame_t *frame = (const apy_frame_t *)(const void *)(term + offset);
+        const int32_t length = apy_load_acquire_i32(&frame->length);
+        if (length <= 0) {
+            break;
+        }
+        if (length < APY_FRAME_HEADER || length > term_length - offset) {
+            return apy_fail(APY_E_CORRUPT, "session %d: a frame of %d bytes at term offset %d of %d",
+                            reader->session_id, length, offset, term_length);
+        }
+        const int32_t next = offset + apy_frame_span(length);
+        header.frame = frame;
+        header.position = start + next - start_offset;
+        if (frame->type != APY_FRAME_PAD) {
+            const apy_action_t action = take_fragment(filling, (const uint8_t *)frame + APY_FRAME_HEADER,
+                                                      (size_t)length - APY_FRAME_HEADER, &header);
+            if (action == APY_ACTION_ABORT) {
+                return filling->error;
+            }
+            filling->position = header.position;
+            if (action == APY_ACTION_BREAK) {
+                break;
+            }
+        } else {
+            filling->position = header.position;
+        }
+        offset = next;
+    }
+    return 0;
+}
+
+int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t *const *readers, int count, int32_t *next,
+                   apy_fragment_assembler_t *assembler, int32_t messages_max)
+{
+    batch->count = 0;
+    batch->part_count = 0;
+    drop_assembled(batch);
+    if (count > batch->part_capacity) {
+        apy_batch_part_t *parts = realloc(batch->parts, sizeof(*parts) * (size_t)count);
+        if (parts == NULL) {
+            return apy_fail(APY_E_MEMORY, "no memory for a batch from %d images", count);
+        }
+        batch->parts = parts;
+        batch->part_capacity = count;
+    }
+    filling_t filling = {.batch = batch,
+                         .assembler = assembler,
+                         .messages_max = messages_max < batch->capacity ? messages_max : batch->capacity};
+    const int start = count > 0 ? apy_round_robin(next, count) : 0;
+    for (int i = 0; i < count && batch->count < filling.messages_max; i++) {
+        apy_image_reader_t *reader = readers[start + i < count ? start + i : start + i - count];
+        const int32_t first = batch->count;
+        filling.position = 0;
+        const int rc = fill_from(&filling, reader);
+        if (filling.position > 0) {
+            batch->parts[batch->part_count++] = (apy_batch_part_t){reader, filling.position, first};
+        }
+        if (rc < 0 && batch->count == 0) {
+            return rc;
+        }
+    }
+    return batch->count;
+}
+
+void apy_batch_commit(apy_batch_t *batch)
+{
+    for (int32_t i = 0; i < batch->part_count; i++) {
+        const apy_batch_part_t *part = &batch->parts[i];
+        if (!apy_load_acquire_i32(&part->reader->is_closed)) {
+            apy_propose_max_i64(part->reader->position, part->position);
+        }
+    }
+    batch->part_count = 0;
+    batch->count = 0;
+    drop_assembled(batch);
+}
+
+uint8_t *apy_batch_take(apy_batch_t *batch, int32_t index)
+{
+    for (int32_t i = 0; i < batch->assembled_count; i++) {
+        if (batch->assembled_index[i] == index) {
+            uint8_t *buffer = batch->assembled[i];
+            batch->assembled[i] = NULL;
+            return buffer;
+        }
+    }
+    return NULL;
+}
+
+int64_t apy_batch_stride(const apy_batch_t *batch)
+{
+    if (batch->count == 0 || batch->assembled_count > 0) {
+        return 0;
+    }
+    for (int32_t i = 0; i < batch->part_count; i++) {
+        if (batch->parts[i].first > 0 && batch->parts[i].first < batch->count) {
+            return 0; /* from several images: no two of which lie in one mapping */
+        }
+    }
+    const int32_t length = batch->lengths[0];
+    const int64_t stride = apy_frame_span(length + APY_FRAME_HEADER);
+    for (int32_t i = 1; i < batch->count; i++) {
+        if (batch->lengths[i] != length || batch->payloads[i] - batch->payloads[i - 1] != stride) {
+            return 0;
+        }
+    }
+    return stride;
+}
+
+int64_t apy_batch_bytes(const apy_batch_t *batch)
+{
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < batch->count; i++) {
+        bytes += batch->lengths[i];
+    }
+    return bytes;
+}
+
+void apy_batch_gather(const apy_batch_t *batch, uint8_t *target)
+{
+    for (int32_t i = 0; i < batch->count; i++) {
+        memcpy(target, batch->payloads[i], (size_t)batch->lengths[i]);
+        target += batch->lengths[i];
+    }
+}

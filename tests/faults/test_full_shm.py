@@ -1,0 +1,36 @@
+"""A full /dev/shm is an error with its numbers, and never a SIGBUS."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.links import need_root
+from tests.interop.peers import ROOT
+
+STORAGE_SPACE = "12"
+
+
+@pytest.mark.parametrize("sparse", ["true", "false"])
+def test_a_log_that_does_not_fit_is_refused_with_error_12_and_the_others_work_on(tmp_path: Path, sparse: str) -> None:
+    need_root("unshare")
+    program = [sys.executable, "-m", "tests.faults.programs.full_shm", str(tmp_path), "32m", sparse]
+
+    done = subprocess.run(
+        ["unshare", "-m", *program], capture_output=True, text=True, timeout=50, cwd=ROOT, check=False
+    )
+
+    assert done.returncode == 0, f"{done.returncode}: {done.stdout}\n{done.stderr}"
+    refused = re.search(r"^REFUSED after=(\d+) code=(-?\d+) (.*)$", done.stdout, re.MULTILINE)
+    assert refused is not None, done.stdout
+    granted, code, text = refused.groups()
+    assert int(granted) > 0
+    assert code == STORAGE_SPACE
+    # What was asked for, what there is, and where.
+    assert len(re.findall(r"\d+", text)) >= 2
+    assert str(tmp_path) in text
+    assert f"CARRIED {granted}" in done.stdout
