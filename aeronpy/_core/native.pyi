@@ -18,7 +18,6 @@ def parse_duration_ns(text: str) -> int:
 class LogMapping:
     """The memory of a log. Who holds a view of it keeps it mapped."""
 
-
 @final
 class LogBuffer:
     """A log file: three terms and the metadata of one stream."""
