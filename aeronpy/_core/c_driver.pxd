@@ -114,6 +114,16 @@ cdef extern from "apy/udp_transport.h" nogil:
     int apy_address_format(const sockaddr_storage *address, char *text, size_t size)
 
 
+cdef extern from "apy/interfaces.h" nogil:
+    ctypedef struct apy_interface_t:
+        char *name
+        sockaddr_storage address
+        int32_t prefix_length
+        uint32_t index
+        uint32_t flags
+    int apy_interfaces(apy_interface_t *found, int max)
+
+
 cdef extern from "apy/subscribers.h" nogil:
     ctypedef struct apy_subscriber_t:
         int64_t registration_id
@@ -121,6 +131,7 @@ cdef extern from "apy/subscribers.h" nogil:
         int32_t counter_id
         bint tether
         bint rejoin
+        int64_t time_of_last_update_ns
 
 
 cdef extern from "apy/send_endpoint.h" nogil:
@@ -255,11 +266,10 @@ cdef extern from "apy/conductor.h" nogil:
                                  const int32_t *session_id)
     int apy_conductor_remove_stream(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
                                     const int32_t *session_id)
-    int apy_conductor_add_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, apy_image_t *image)
+    int apy_conductor_add_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, apy_image_t *image,
+                                int32_t stream_id, int32_t session_id)
     int apy_conductor_refuse_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
                                    int32_t session_id)
-    int apy_conductor_remove_cool_down(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint,
-                                       int32_t stream_id, int32_t session_id)
     int apy_conductor_join_image(apy_conductor_t *conductor, apy_image_t *image, const apy_subscriber_t *subscriber,
                                  int64_t *join_position)
     int apy_conductor_leave_image(apy_conductor_t *conductor, apy_image_t *image, int64_t registration_id)

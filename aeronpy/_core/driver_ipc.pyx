@@ -56,6 +56,7 @@ cdef _fill_subscriber(DriverCore core, apy_subscriber_t *subscriber, int64_t reg
     subscriber.counter_id = counter_id
     subscriber.tether = tether
     subscriber.rejoin = rejoin
+    subscriber.time_of_last_update_ns = apy_nano_time(&core._driver.context.clock)
 
 
 cdef class _Resource:

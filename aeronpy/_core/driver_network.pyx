@@ -28,6 +28,19 @@ cdef bytes _address_bytes(const sockaddr_storage *address):
     return (<const char *> address)[:sizeof(sockaddr_storage)]
 
 
+def interfaces():
+    """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
+    cdef apy_interface_t found[256]
+    cdef char text[128]
+    cdef int i
+    addresses = []
+    for i in range(check(apy_interfaces(found, 256))):
+        length = check(apy_address_format(&found[i].address, text, sizeof(text)))
+        host = text[:length].decode("ascii").rsplit(":", 1)[0].strip("[]")
+        addresses.append((found[i].name.decode(), host, found[i].prefix_length, found[i].index, found[i].flags))
+    return addresses
+
+
 @cython.final
 cdef class SendEndpointCore(_Resource):
     """The socket that the publications of one channel send from."""
@@ -157,14 +170,6 @@ cdef class ReceiveEndpointCore(_Resource):
             rc = apy_conductor_refuse_image(self._core._driver.conductor, self._endpoint, stream_id, session_id)
         check(rc)
 
-    def remove_cool_down(self, int32_t stream_id, int32_t session_id):
-        """A session that ended may come back."""
-        self._there()
-        cdef int rc
-        with nogil:
-            rc = apy_conductor_remove_cool_down(self._core._driver.conductor, self._endpoint, stream_id, session_id)
-        check(rc)
-
     def free(self):
         """Close its socket, once the receiver let go of it. Safe twice."""
         if self._endpoint != NULL:
@@ -284,6 +289,7 @@ cdef class ImageCore(_Resource):
 
     cdef apy_image_t *_image
     cdef ReceiveEndpointCore _endpoint
+    cdef int32_t _stream_id, _session_id
 
     def __cinit__(self, DriverCore core not None, ReceiveEndpointCore endpoint not None, str path not None,
                   dict log_settings not None, dict settings not None):
@@ -295,6 +301,8 @@ cdef class ImageCore(_Resource):
         endpoint._there()
         self._core = core
         self._endpoint = endpoint
+        self._stream_id = log_settings["stream_id"]
+        self._session_id = log_settings["session_id"]
         _memset(&params, 0, sizeof(params))
         params.correlation_id = log_settings["correlation_id"]
         params.session_id = log_settings["session_id"]
@@ -346,7 +354,8 @@ cdef class ImageCore(_Resource):
         self._there()
         cdef int rc
         with nogil:
-            rc = apy_conductor_add_image(self._core._driver.conductor, self._endpoint._endpoint, self._image)
+            rc = apy_conductor_add_image(self._core._driver.conductor, self._endpoint._endpoint, self._image,
+                                         self._stream_id, self._session_id)
         check(rc)
 
     def add_subscriber(self, int64_t registration_id, int32_t counter_id, bint tether, bint rejoin):

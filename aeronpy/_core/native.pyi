@@ -316,6 +316,9 @@ class IpcPublicationCore:
     def free(self) -> None:
         """Unmap its log, once the core let go of it. Safe twice."""
 
+def interfaces() -> list[tuple[str, str, int, int, int]]:
+    """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
+
 @final
 class SendEndpointCore:
     """The socket that the publications of one channel send from."""
@@ -347,8 +350,6 @@ class ReceiveEndpointCore:
         """Take it no more."""
     def refuse_image(self, stream_id: int, session_id: int) -> None:
         """No image was made for a SETUP: the next one may ask again."""
-    def remove_cool_down(self, stream_id: int, session_id: int) -> None:
-        """A session that ended may come back."""
     def free(self) -> None:
         """Close its socket, once the receiver let go of it. Safe twice."""
 

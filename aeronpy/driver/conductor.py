@@ -20,10 +20,12 @@ from aeronpy.driver.commands import Command
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.error_code import ErrorCode, code_of, refuse, text_of
 from aeronpy.driver.events import EventType
-from aeronpy.driver.ipc_publications import IpcPublications
+from aeronpy.driver.images import Images
+from aeronpy.driver.ipc_publications import IpcPublication, IpcPublications
+from aeronpy.driver.network_publications import NetworkPublications
 from aeronpy.driver.office import Office
 from aeronpy.driver.streams import Stream
-from aeronpy.driver.subscriptions import IpcSubscriptions
+from aeronpy.driver.subscriptions import IpcSubscriptions, NetworkSubscriptions, SpySubscriptions
 from aeronpy.errors import AeronError
 
 EVENTS_PER_POLL: Final = 64
@@ -46,7 +48,11 @@ class DriverConductor:
         self._clients = Clients(self._office)
         self._counters = ClientCounters(self._office, self._clients)
         self._ipc_publications = IpcPublications(self._office, self._clients)
-        self._ipc_subscriptions = IpcSubscriptions(self._office, self._clients, self._ipc_publications)
+        self._ipc_subscriptions = IpcSubscriptions(self._office, self._clients)
+        self._network_publications = NetworkPublications(self._office, self._clients)
+        self._spy_subscriptions = SpySubscriptions(self._office, self._clients)
+        self._network_subscriptions = NetworkSubscriptions(self._office, self._clients)
+        self._images = Images(self._office, self._network_subscriptions)
         self._is_closing = False
         self._stall_end_ns = 0
 
@@ -125,13 +131,21 @@ class DriverConductor:
 
     def _add_publication(self, command: commands.AddPublication) -> None:
         if command.channel.startswith(IPC_PREFIX):
-            publication = self._ipc_publications.add(command)
-            if publication is not None:
-                self._ipc_subscriptions.on_publication(publication)
+            ipc_publication = self._ipc_publications.add(command)
+            if ipc_publication is not None:
+                self._link_ipc(ipc_publication)
         elif command.channel.startswith(SPY_CHANNEL_PREFIX):
             raise refuse(ErrorCode.INVALID_CHANNEL, f"a publication cannot be a spy: {command.channel}")
         else:
-            raise refuse(ErrorCode.NOT_SUPPORTED, f"UDP is not supported yet: {command.channel}")
+            publication = self._network_publications.add(command)
+            if publication is not None:
+                for spy in self._spy_subscriptions:
+                    self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
+
+    def _link_ipc(self, publication: IpcPublication) -> None:
+        """One is new, or takes readers again: who wants it joins."""
+        for subscription in self._ipc_subscriptions:
+            self._ipc_subscriptions.link(subscription, publication)
 
     def _remove_publication(self, command: commands.RemovePublication) -> None:
         client = self._clients.get(command.client_id)
@@ -148,12 +162,21 @@ class DriverConductor:
 
     def _add_subscription(self, command: commands.AddSubscription) -> None:
         if command.channel.startswith(IPC_PREFIX):
-            self._ipc_subscriptions.add(command)
+            subscription = self._ipc_subscriptions.add(command)
+            for ipc_publication in self._ipc_publications:
+                self._ipc_subscriptions.link(subscription, ipc_publication)
+        elif command.channel.startswith(SPY_CHANNEL_PREFIX):
+            spy = self._spy_subscriptions.add(command)
+            for publication in self._network_publications:
+                self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
         else:
-            raise refuse(ErrorCode.NOT_SUPPORTED, f"UDP is not supported yet: {command.channel}")
+            receiving = self._network_subscriptions.add(command)
+            for image in self._images:
+                self._network_subscriptions.link(receiving, image, image.endpoint)
 
     def _remove_subscription(self, command: commands.RemoveSubscription) -> None:
-        if not self._ipc_subscriptions.remove(command.client_id, command.registration_id):
+        kinds = (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions)
+        if not any(kind.remove(command.client_id, command.registration_id) for kind in kinds):
             raise refuse(
                 ErrorCode.UNKNOWN_SUBSCRIPTION,
                 f"unknown subscription: client_id={command.client_id} registration_id={command.registration_id}",
@@ -166,19 +189,25 @@ class DriverConductor:
                 ErrorCode.GENERIC_ERROR, f"reason of {len(command.reason)} bytes: at most {REASON_MAX} are allowed"
             )
         publication = self._ipc_publications.get(command.image_correlation_id)
-        if publication is None:
+        image = self._images.get(command.image_correlation_id)
+        if publication is not None:
+            publication.reject(command.reason)
+            self._core.count(system_counters.IMAGES_REJECTED)
+        elif image is not None:
+            image.core.reject(command.reason)
+        else:
             raise refuse(
                 ErrorCode.GENERIC_ERROR, f"unable to resolve image for correlationId={command.image_correlation_id}"
             )
-        publication.reject(command.reason)
-        self._core.count(system_counters.IMAGES_REJECTED)
-        if command.correlation_id != 0:
-            self._office.send(replies.operation_success(command.correlation_id))
+        self._office.send(replies.operation_success(command.correlation_id))
 
     def _next_session_id(self, command: commands.NextSessionId) -> None:
-        session_id = self._office.session_ids.take(
-            lambda wanted: self._ipc_publications.has_session(command.stream_id, wanted)
-        )
+        def is_used(wanted: int) -> bool:
+            return self._ipc_publications.has_session(
+                command.stream_id, wanted
+            ) or self._network_publications.has_session(command.stream_id, wanted)
+
+        session_id = self._office.session_ids.take(is_used)
         self._office.send(replies.next_session_id(command.correlation_id, session_id))
 
     def _terminate(self) -> None:
@@ -188,13 +217,11 @@ class DriverConductor:
     # --- events of the core ---
 
     def _on_event(self, kind: EventType, record: bytes) -> None:
-        if kind is EventType.COMMAND:
-            self._on_command(events.command(record))
-            return
         try:
             self._decide(kind, record)
         except Exception as error:
-            _log.exception("event %s failed", kind.name)
+            if not isinstance(error, AeronError):
+                _log.error("event %s failed", kind.name, exc_info=error)
             self._core.record_error(f"{kind.name}: {text_of(error)}")
 
     def _decide(self, kind: EventType, record: bytes) -> None:
@@ -208,18 +235,39 @@ class DriverConductor:
             case EventType.IPC_COOLED_DOWN:
                 publication = self._ipc_publications.get(events.resource_id(record))
                 if publication is not None:
-                    self._ipc_subscriptions.on_publication(publication)
+                    self._link_ipc(publication)
+            case EventType.SPIES_DRAINED:
+                self._on_unavailable(self._network_publications.get(events.resource_id(record)))
+            case EventType.PUBLICATION_GONE:
+                self._network_publications.on_gone(events.resource_id(record))
+            case EventType.IMAGE_UNAVAILABLE:
+                self._on_unavailable(self._images.get(events.resource_id(record)))
+            case EventType.IMAGE_GONE:
+                self._images.on_gone(events.resource_id(record))
+            case EventType.SEND_ENDPOINT_GONE:
+                self._network_publications.endpoints.on_gone(events.resource_id(record))
+            case EventType.RECEIVE_ENDPOINT_GONE:
+                self._network_subscriptions.endpoints.on_gone(events.resource_id(record))
             case EventType.SUBSCRIBER_UNAVAILABLE | EventType.SUBSCRIBER_AVAILABLE | EventType.SUBSCRIBER_CLOSED:
                 self._on_subscriber(kind, events.subscriber(record))
-            case _:
-                raise NotImplementedError(kind.name)
+            case EventType.SETUP:
+                self._images.on_setup(events.setup(record))
+            case EventType.PUBLICATION_ERROR:
+                self._network_publications.on_error(events.publication_error(record))
+            case EventType.COMMAND:
+                self._on_command(events.command(record))
 
     def _on_client_expired(self, client_id: int) -> None:
         if self._clients.remove(client_id) is not None:
-            self._ipc_subscriptions.remove_client(client_id)
+            for kind in (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions):
+                kind.remove_client(client_id)
 
     def _stream(self, image_id: int) -> Stream | None:
-        return self._ipc_publications.get(image_id)
+        return (
+            self._ipc_publications.get(image_id)
+            or self._network_publications.get(image_id)
+            or self._images.get(image_id)
+        )
 
     @staticmethod
     def _on_unavailable(stream: Stream | None) -> None:

@@ -106,7 +106,7 @@ class PublicationParams:
                     f"existing publication has different {name}: existing={existing} requested={wanted} in {uri}",
                 )
 
-    def log_settings(self, office_settings: dict[str, Any], *, is_exclusive: bool, is_ipc: bool) -> dict[str, Any]:
+    def log_settings(self, office_settings: dict[str, Any], *, is_exclusive: bool) -> dict[str, Any]:
         """The log's metadata, but for the ids."""
         return office_settings | {
             "initial_term_id": self.initial_term_id,

@@ -30,7 +30,7 @@ class Subscription:
     session_id: int | None
     tether: bool
     rejoin: bool
-    streams: set[Stream] = field(default_factory=set)
+    streams: set[Stream] = field(default_factory=set, init=False, kw_only=True)
 
     def takes(self, stream_id: int, session_id: int) -> bool:
         """Does it want this stream of this session?"""

@@ -6,6 +6,7 @@
 
 #include "apy/atomic.h"
 #include "apy/conductor_event.h"
+#include "apy/cycle_tracker.h"
 #include "apy/error.h"
 #include "conductor_core.h"
 
@@ -180,17 +181,6 @@ static int read_commands(apy_conductor_t *conductor)
 
 /* --- the cycle --- */
 
-static void track_cycle(apy_conductor_t *conductor, int64_t now_ns)
-{
-    apy_driver_context_t *context = conductor->context;
-    const int64_t cycle_ns = now_ns - conductor->cycle_start_ns;
-    conductor->cycle_start_ns = now_ns;
-    apy_propose_max_i64(context->system_counters[APY_SC_CONDUCTOR_MAX_CYCLE], cycle_ns);
-    if (cycle_ns > context->config.cycle_threshold_ns) {
-        apy_count(context, APY_SC_CONDUCTOR_CYCLES_EXCEEDED, 1);
-    }
-}
-
 static int update_resources(apy_conductor_t *conductor, int64_t now_ns)
 {
     int work = 0;
@@ -212,7 +202,8 @@ int apy_conductor_do_work(void *state)
 {
     apy_conductor_t *conductor = state;
     const int64_t now_ns = apy_nano_time(&conductor->context->clock);
-    track_cycle(conductor, now_ns);
+    apy_cycle_track(conductor->context, &conductor->cycle_start_ns, now_ns, APY_SC_CONDUCTOR_MAX_CYCLE,
+                    APY_SC_CONDUCTOR_CYCLES_EXCEEDED);
 
     int work = 0;
     if (now_ns - conductor->timer_deadline_ns >= 0) {

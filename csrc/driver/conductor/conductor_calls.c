@@ -180,16 +180,28 @@ static int revoke_publication(void *owner, void *argument)
     return APY_OK;
 }
 
+/* A draining one takes more while it has some: they hold it open. */
+static bool takes_spies(const apy_network_publication_t *publication)
+{
+    int64_t least, most;
+    const apy_publication_state_t state = apy_network_publication_state(publication);
+    return state == APY_PUBLICATION_ACTIVE ||
+           (state == APY_PUBLICATION_DRAINING &&
+            apy_subscribers_range(apy_network_publication_spies(publication), &least, &most) > 0);
+}
+
 static int join_publication(void *owner, void *argument)
 {
     (void)owner;
     apy_joining_t *joining = argument;
     int64_t join_position;
+    if (!takes_spies(joining->resource)) {
+        return 0;
+    }
     const int rc = apy_network_publication_add_spy(joining->resource, joining->subscriber, &join_position);
     if (rc < 0) {
         return rc;
     }
-    apy_store_release_i64(joining->subscriber->position, join_position);
     *joining->join_position = join_position;
     return 1;
 }
@@ -286,13 +298,6 @@ static int refuse_image(void *owner, void *argument)
                                      *refused->session_id);
 }
 
-static int remove_cool_down(void *owner, void *argument)
-{
-    const apy_stream_wanted_t *cooling = argument;
-    return apy_receiver_remove_cool_down(((apy_conductor_t *)owner)->receiver, cooling->endpoint, cooling->stream_id,
-                                         *cooling->session_id);
-}
-
 int apy_conductor_add_receive_endpoint(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint)
 {
     return call(conductor, add_receive_endpoint, endpoint);
@@ -322,13 +327,6 @@ int apy_conductor_refuse_image(apy_conductor_t *conductor, apy_receive_endpoint_
 {
     apy_stream_wanted_t refused = {endpoint, stream_id, &session_id};
     return call(conductor, refuse_image, &refused);
-}
-
-int apy_conductor_remove_cool_down(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
-                                   int32_t session_id)
-{
-    apy_stream_wanted_t cooling = {endpoint, stream_id, &session_id};
-    return call(conductor, remove_cool_down, &cooling);
 }
 
 /* --- images --- */
@@ -388,9 +386,10 @@ static int reject_image(void *owner, void *argument)
     return APY_OK;
 }
 
-int apy_conductor_add_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, apy_image_t *image)
+int apy_conductor_add_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, apy_image_t *image,
+                            int32_t stream_id, int32_t session_id)
 {
-    apy_core_image_t entry = {.image = image, .endpoint = endpoint};
+    apy_core_image_t entry = {.image = image, .endpoint = endpoint, .stream_id = stream_id, .session_id = session_id};
     return call(conductor, add_image, &entry);
 }
 

@@ -25,7 +25,10 @@ typedef struct apy_core_publication {
 typedef struct apy_core_image {
     apy_image_t *image;
     apy_receive_endpoint_t *endpoint;
+    int32_t stream_id, session_id;
     bool is_unavailable; /* to be removed from the receiver */
+    bool may_rejoin;     /* a session that ended may come back */
+    bool is_cool_down_removed;
     bool is_removal_asked;
     bool is_released; /* the receiver answered */
     bool is_over;     /* its linger is */

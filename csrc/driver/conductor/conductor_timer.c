@@ -144,6 +144,7 @@ static void tick_images(apy_conductor_t *conductor, int64_t now_ns)
         tell_changes(conductor, subscribers, id);
         if (changes & APY_IMAGE_TICK_UNAVAILABLE) {
             entry->is_unavailable = true;
+            entry->may_rejoin = subscribers->count == 0 || subscribers->items[subscribers->count - 1].rejoin;
             apy_core_tell_resource(conductor, APY_EVENT_IMAGE_UNAVAILABLE, id);
         }
         if (changes & APY_IMAGE_TICK_RELEASE) {
@@ -165,6 +166,30 @@ int apy_core_on_timer(apy_conductor_t *conductor, int64_t now_ns)
 
 /* --- letting go --- */
 
+static int let_go_of_image(apy_conductor_t *conductor, int32_t index)
+{
+    apy_core_image_t *entry = apy_core_at(&conductor->images, index);
+    int work = 0;
+    if (entry->is_unavailable && !entry->is_removal_asked) {
+        entry->is_removal_asked =
+            apy_receiver_remove_image(conductor->receiver, entry->endpoint, entry->image) == APY_OK;
+        work += entry->is_removal_asked;
+    }
+    /* In the order of the receiver's queue the cool-down that the removal starts ends right after it. */
+    if (entry->is_removal_asked && entry->may_rejoin && !entry->is_cool_down_removed) {
+        entry->is_cool_down_removed = apy_receiver_remove_cool_down(conductor->receiver, entry->endpoint,
+                                                                    entry->stream_id, entry->session_id) == APY_OK;
+        work += entry->is_cool_down_removed;
+    }
+    const bool is_quiet = !entry->may_rejoin || entry->is_cool_down_removed;
+    if (entry->is_over && entry->is_released && is_quiet && apy_core_has_room(conductor)) {
+        apy_core_tell_resource(conductor, APY_EVENT_IMAGE_GONE, apy_image_id(entry->image));
+        apy_core_list_remove(&conductor->images, index);
+        work++;
+    }
+    return work;
+}
+
 int apy_core_ask_removals(apy_conductor_t *conductor)
 {
     int work = 0;
@@ -176,17 +201,7 @@ int apy_core_ask_removals(apy_conductor_t *conductor)
         }
     }
     for (int32_t i = conductor->images.count - 1; i >= 0; i--) {
-        apy_core_image_t *entry = apy_core_at(&conductor->images, i);
-        if (entry->is_unavailable && !entry->is_removal_asked) {
-            entry->is_removal_asked =
-                apy_receiver_remove_image(conductor->receiver, entry->endpoint, entry->image) == APY_OK;
-            work += entry->is_removal_asked;
-        }
-        if (entry->is_over && entry->is_released && apy_core_has_room(conductor)) {
-            apy_core_tell_resource(conductor, APY_EVENT_IMAGE_GONE, apy_image_id(entry->image));
-            apy_core_list_remove(&conductor->images, i);
-            work++;
-        }
+        work += let_go_of_image(conductor, i);
     }
     return work;
 }

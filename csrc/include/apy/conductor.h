@@ -76,11 +76,10 @@ int apy_conductor_add_stream(apy_conductor_t *conductor, apy_receive_endpoint_t 
                              const int32_t *session_id);
 int apy_conductor_remove_stream(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
                                 const int32_t *session_id);
-int apy_conductor_add_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, apy_image_t *image);
+int apy_conductor_add_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, apy_image_t *image,
+                            int32_t stream_id, int32_t session_id);
 int apy_conductor_refuse_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
                                int32_t session_id);
-int apy_conductor_remove_cool_down(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
-                                   int32_t session_id);
 int apy_conductor_join_image(apy_conductor_t *conductor, apy_image_t *image, const apy_subscriber_t *subscriber,
                              int64_t *join_position);
 int apy_conductor_leave_image(apy_conductor_t *conductor, apy_image_t *image, int64_t registration_id);
