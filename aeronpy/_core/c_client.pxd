@@ -1,20 +1,14 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from aeronpy._core.c_base cimport apy_clock_t, apy_idle_t, apy_mapping_t
-from aeronpy._core.c_control cimport apy_cnc_t
-
-
-cdef extern from "<sys/uio.h>" nogil:
-    struct iovec:
-        void *iov_base
-        size_t iov_len
+from aeronpy._core.c_base cimport apy_clock_t, apy_idle_t
+from aeronpy._core.c_control cimport apy_cnc_t, apy_mpsc_ring_t
+from aeronpy._core.c_logbuffer cimport (
+    apy_append_t, apy_exclusive_t, apy_log_meta_t, apy_log_t, apy_reserved_value_fn, iovec,
+)
 
 
 cdef extern from "apy/atomic.h" nogil:
-    int32_t apy_load_acquire_i32(const int32_t *at)
-    int64_t apy_load_acquire_i64(const int64_t *at)
     int64_t apy_load_relaxed_i64(const int64_t *at)
-    void apy_store_release_i32(int32_t *at, int32_t value)
     void apy_store_release_i64(int64_t *at, int64_t value)
     int32_t apy_fetch_add_i32(int32_t *at, int32_t delta)
     int64_t apy_fetch_add_i64(int64_t *at, int64_t delta)
@@ -31,8 +25,6 @@ cdef extern from "apy/wake.h" nogil:
 
 
 cdef extern from "apy/mpsc_ring.h" nogil:
-    ctypedef struct apy_mpsc_ring_t:
-        pass
     int apy_mpsc_ring_write(apy_mpsc_ring_t *ring, int32_t type, const void *message, int32_t length)
     int64_t apy_mpsc_ring_next_correlation_id(apy_mpsc_ring_t *ring)
 
@@ -57,52 +49,6 @@ cdef extern from "apy/frame.h" nogil:
         int32_t term_id
         int64_t reserved_value
     int32_t apy_frame_span(int32_t length)
-
-
-cdef extern from "apy/log_buffer.h" nogil:
-    ctypedef struct apy_log_meta_t:
-        int32_t is_connected
-        int64_t end_of_stream_position
-    ctypedef struct apy_log_t:
-        apy_mapping_t mapping
-        uint8_t **terms
-        apy_log_meta_t *meta
-        int32_t term_length
-        int32_t shift
-        int32_t initial_term_id
-        int32_t mtu
-    int apy_log_open(apy_log_t *log, const char *path)
-    void apy_log_close(apy_log_t *log)
-
-
-# Functions that are called back, here also by code that holds the GIL.
-cdef extern from "apy/append.h":
-    ctypedef int64_t (*apy_reserved_value_fn)(void *context, uint8_t *frame, int32_t frame_length) noexcept
-
-
-cdef extern from "apy/append.h" nogil:
-    enum:
-        APY_NOT_CONNECTED
-        APY_BACK_PRESSURED
-        APY_ADMIN_ACTION
-        APY_CLOSED
-        APY_MAX_POSITION_EXCEEDED
-        APY_OFFER_ERROR
-    ctypedef struct apy_append_t:
-        int64_t position_max
-        int32_t term_length
-        int32_t shift
-        int32_t initial_term_id
-        int32_t session_id
-        int32_t stream_id
-        int32_t payload_max
-        int32_t message_max
-    ctypedef struct apy_exclusive_t:
-        apy_append_t base
-    void apy_claim_commit(uint8_t *frame)
-    void apy_claim_abort(uint8_t *frame)
-    int64_t apy_exclusive_append_padding(apy_exclusive_t *exclusive, int32_t length)
-    int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *block, int32_t length)
 
 
 cdef extern from "apy/publication.h" nogil:

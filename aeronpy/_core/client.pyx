@@ -100,7 +100,7 @@ cdef OwnedMemory owned_memory(uint8_t *data):
 
 
 @cython.final
-cdef class LogBuffer:
+cdef class ClientLog:
     """A mapped log. Whoever shows its bytes holds a reference, so that it is unmapped after the last of them."""
 
     cdef apy_log_t _log
@@ -373,7 +373,7 @@ cdef class ClientCore:
 
     def open_log(self, str path not None, bint pre_touch=False):
         """Map a log that the driver made."""
-        return LogBuffer(path, pre_touch)
+        return ClientLog(path, pre_touch)
 
 
 cdef class CounterBase:

@@ -128,7 +128,7 @@ cdef class MessageBatch:
     cdef object _log_of(self, int32_t index):
         # The log whose mapping the payload lies in.
         cdef int i
-        cdef LogBuffer log
+        cdef ClientLog log
         cdef const uint8_t *at = self._batch.payloads[index]
         for i in range(self._list._count):
             log = self._list._logs[i]

@@ -6,7 +6,7 @@ cdef class Image:
     """One stream from one source, as one subscription sees it."""
 
     cdef apy_image_reader_t _reader
-    cdef LogBuffer _log
+    cdef ClientLog _log
     cdef CncMapping _cnc
     cdef Dispatch _dispatch
     cdef int _generation
@@ -18,7 +18,7 @@ cdef class Image:
     cdef readonly int32_t mtu_length
     cdef readonly str source_identity
 
-    def __cinit__(self, ClientCore core not None, LogBuffer log not None, *, subscription, int64_t correlation_id,
+    def __cinit__(self, ClientCore core not None, ClientLog log not None, *, subscription, int64_t correlation_id,
                   int32_t session_id, int32_t stream_id, int32_t subscriber_position_id,
                   str source_identity not None):
         if subscriber_position_id < 0 or subscriber_position_id >= core._cnc._cnc.counters.count_max:
@@ -48,7 +48,7 @@ cdef class Image:
         self._log = None
 
     cdef object _poll(self, object handler, int limit, int64_t limit_position, bint is_controlled):
-        cdef LogBuffer log = self._log  # stays mapped while this runs
+        cdef ClientLog log = self._log  # stays mapped while this runs
         cdef int fragments
         check_generation(self._generation)
         if log is None:
@@ -82,7 +82,7 @@ cdef class Image:
         The block holds frames with their headers; a padding frame comes alone. The position moves behind it,
         also when the handler raises.
         """
-        cdef LogBuffer log = self._log  # stays mapped while this runs
+        cdef ClientLog log = self._log  # stays mapped while this runs
         cdef int length
         check_generation(self._generation)
         if log is None:

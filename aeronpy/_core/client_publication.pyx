@@ -48,7 +48,7 @@ cdef class BufferClaim:
 
     cdef uint8_t *_frame
     cdef int32_t _length
-    cdef LogBuffer _log
+    cdef ClientLog _log
     cdef PublicationBase _publication
     cdef object _view
     cdef readonly object result
@@ -149,7 +149,7 @@ cdef class PublicationBase:
     cdef apy_publication_t _publication
     cdef int _generation
     cdef bint _is_busy
-    cdef LogBuffer _log
+    cdef ClientLog _log
     cdef CncMapping _cnc
     cdef object _supplier_error
     cdef object __weakref__
@@ -162,7 +162,7 @@ cdef class PublicationBase:
     cdef readonly int32_t channel_status_id
     cdef readonly int32_t mtu_length
 
-    def _attach(self, ClientCore core not None, LogBuffer log not None, bint is_exclusive, str channel not None,
+    def _attach(self, ClientCore core not None, ClientLog log not None, bint is_exclusive, str channel not None,
                 int32_t stream_id, int32_t session_id, int64_t registration_id, int64_t original_registration_id,
                 int32_t position_limit_id, int32_t channel_status_id):
         if position_limit_id < 0 or position_limit_id >= core._cnc._cnc.counters.count_max:
@@ -264,7 +264,7 @@ cdef class PublicationBase:
         cdef int64_t left_ns, result
         cdef apy_idle_t strategy
         cdef bytes idle_text = idle.encode("ascii", "replace")
-        cdef LogBuffer log = self._log  # stays mapped while this runs
+        cdef ClientLog log = self._log  # stays mapped while this runs
         if self._generation != _generation:
             refuse_fork()
         check(apy_idle_init(&strategy, idle_text, NULL))
@@ -307,7 +307,7 @@ cdef class PublicationBase:
         """
         cdef Py_buffer held
         cdef int64_t accepted, result = 0, stride, count, length
-        cdef LogBuffer log = self._log  # stays mapped while this runs
+        cdef ClientLog log = self._log  # stays mapped while this runs
         if self._generation != _generation:
             refuse_fork()
         if self._is_busy:
@@ -346,7 +346,7 @@ cdef class PublicationBase:
         cdef const uint8_t[::1] data = memoryview(payload).cast("B")
         cdef const int32_t[::1] sizes
         cdef int64_t accepted, result = 0, total = 0, i
-        cdef LogBuffer log = self._log
+        cdef ClientLog log = self._log
         try:
             sizes = lengths
         except (ValueError, TypeError):

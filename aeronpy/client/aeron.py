@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from aeronpy.client.version import VERSION
 from aeronpy._core.native import ClientCore, CncMapping, CountersReader, driver_is_active
 from aeronpy.client import protocol
 from aeronpy.client.conductor import Call, Conductor
@@ -16,6 +15,7 @@ from aeronpy.client.counter import Counter
 from aeronpy.client.protocol import Command
 from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
+from aeronpy.client.version import VERSION
 from aeronpy.config import default_aeron_dir
 from aeronpy.errors import ArgumentError
 from aeronpy.uri import ChannelUri

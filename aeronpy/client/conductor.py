@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from aeronpy._core.native import ClientCore, Image, LogBuffer, Waiter
+from aeronpy._core.native import ClientCore, ClientLog, Image, Waiter
 from aeronpy.client import protocol
 from aeronpy.client.context import CloseHandler, Context, CounterHandler, ImageHandler
 from aeronpy.client.counter import Counter
@@ -63,7 +63,7 @@ class Conductor:
         self._lock = threading.RLock()
         self._calls: dict[int, Call] = {}
         self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
-        self._logs: weakref.WeakValueDictionary[str, LogBuffer] = weakref.WeakValueDictionary()
+        self._logs: weakref.WeakValueDictionary[str, ClientLog] = weakref.WeakValueDictionary()
         self._lingering: deque[tuple[int, Resource | Image]] = deque()
         self.image_handlers: dict[int, tuple[ImageHandler | None, ImageHandler | None]] = {}
         self.available_counter: dict[int, CounterHandler] = {}
@@ -292,7 +292,7 @@ class Conductor:
 
     # --- images ---
 
-    def open_log(self, path: str) -> LogBuffer:
+    def open_log(self, path: str) -> ClientLog:
         """Map a log, or share the mapping of it."""
         with self._lock:
             log = self._logs.get(path)

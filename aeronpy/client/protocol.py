@@ -128,7 +128,7 @@ def add_counter(client_id: int, correlation_id: int, type_id: int, key: bytes, l
     return struct.pack("<qqii", client_id, correlation_id, type_id, len(key)) + _padded(key) + _padded(_text(label))
 
 
-def add_static_counter(
+def add_static_counter(  # noqa: PLR0917
     client_id: int, correlation_id: int, registration_id: int, type_id: int, key: bytes, label: str
 ) -> bytes:
     """ADD_STATIC_COUNTER."""
