@@ -229,7 +229,10 @@ static inline void rig_keep_record(void *context, int32_t type, const uint8_t *m
 static inline rig_record_t rig_inbox(rig_t *rig)
 {
     rig_record_t record = {0};
-    CHECK(apy_mpsc_ring_read(&rig->inbox, rig_keep_record, &record, 1) >= 0);
+    /* Twice, since a read that passes the end of the buffer may deliver nothing. */
+    for (int i = 0; i < 2 && record.type == 0; i++) {
+        CHECK(apy_mpsc_ring_read(&rig->inbox, rig_keep_record, &record, 1) >= 0);
+    }
     return record;
 }
 
