@@ -242,6 +242,8 @@ class DriverCore:
         """Join the threads; safe twice."""
     def do_work(self) -> int:
         """A cycle of every agent on this thread (INVOKER)."""
+    def idle(self, work: int) -> None:
+        """What the first agent's strategy does after such a cycle (INVOKER)."""
     def close(self) -> None:
         """Stop, free every resource, say goodbye to clients, unmap. Safe twice; nothing in a forked child."""
     def wait(self, timeout_ns: int) -> bool:
