@@ -81,8 +81,8 @@ def filters_argument(function: F) -> F:
 
 
 def console() -> Console:
-    """Where people read; everything else gets plain lines."""
-    return Console(highlight=False)
+    """Where people read; everything else gets plain lines. Brackets in what others wrote are no markup."""
+    return Console(highlight=False, markup=False)
 
 
 def time_text(epoch_ms: int) -> str:

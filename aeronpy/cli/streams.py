@@ -6,6 +6,7 @@ import sys
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from aeronpy.cli.common import (
     console,
@@ -26,8 +27,7 @@ def plain_line(stream: Stream) -> str:
 
 def table_of(stream: Stream) -> Table:
     """The same for people."""
-    title = f"{stream.channel} stream {stream.stream_id} session {stream.session_id}"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     table.add_column("counter")
     table.add_column("registration", justify="right")
     table.add_column("value", justify="right")
@@ -51,7 +51,8 @@ def command(filters: CounterFilter, aeron_dir: str, as_json: bool) -> None:
         click.echo(json_text(streams))
     elif sys.stdout.isatty():
         for each in streams:
-            console().print(table_of(each), "")
+            title = f"{each.channel} stream {each.stream_id} session {each.session_id}"
+            console().print(Text(title, style="bold"), table_of(each), "", sep="\n")
     else:
         for each in streams:
             click.echo(plain_line(each))

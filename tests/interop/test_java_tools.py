@@ -3,57 +3,17 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import pytest
 
 from tests.interop import flows, peers
 from tests.interop.lines import JavaHost
-from tests.interop.stage import Driver, Make, Stage, free_port, udp
+from tests.interop.scene import BAD_PORT, Scene, play
+from tests.interop.stage import Make, Stage
 
 END_POSITION = int(flows.tally(flows.SHAPE, 0, flows.MESSAGES)["position"])
 SYSTEM_COUNTERS = 46
-LOSS = {
-    "AERON_UDP_CHANNEL_INCOMING_INTERCEPTORS": "loss",
-    "AERON_UDP_CHANNEL_TRANSPORT_BINDINGS_LOSS_ARGS": "rate=0.1|recv-msg-mask=0x2|seed=7",
-}
-BAD_PORT = 99999
-
-
-@dataclass
-class Scene:
-    """A driver that carried one lossy flow, whose clients are still there, and refused one channel."""
-
-    driver: Driver
-    channel: str
-    session: str
-
-    def read(self, tool: str, *args: str) -> str:
-        """What a tool of the samples prints."""
-        command = peers.java_command(f"io.aeron.samples.{tool}", f"aeron.dir={self.driver.aeron_dir}")
-        done = subprocess.run([*command, *args], capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def counters(self) -> dict[int, tuple[str, int]]:
-        """Label and value by counter id, as AeronStat shows them."""
-        lines = re.findall(r"^ *(\d+): +(-?[\d,]+) - (.*)$", self.read("AeronStat", "watch=false"), re.MULTILINE)
-        return {int(counter): (label, int(value.replace(",", ""))) for counter, value, label in lines}
-
-
-def play(stage: Stage, make: Make) -> Scene:
-    driver, channel = stage.driver(make, make, settings=LOSS), udp(free_port())
-    subscriber = stage.program("c", "subscribe", driver, channel, until=flows.MESSAGES)
-    subscriber.expect("READY")
-    publisher = stage.program("c", "publish", driver, channel, count=flows.MESSAGES)
-    session = publisher.expect("READY")["session"]
-    publisher.expect("SENT")
-    flows.same(subscriber.expect("DONE"), 0, flows.MESSAGES)
-    refused = stage.program("c", "publish", driver, f"aeron:udp?endpoint=127.0.0.1:{BAD_PORT}")
-    assert refused.expect_failure() != ""
-    return Scene(driver, channel, session)
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +41,8 @@ def stream_labels(scene: Scene) -> list[str]:
     for counter, (label, _) in scene.counters().items():
         if counter >= SYSTEM_COUNTERS:
             named = label.replace(scene.channel, "CHANNEL").replace(scene.session, "SESSION")
+            # A client adds its name to its heartbeat's label when it comes to it.
+            named = re.sub(r"(client-heartbeat: id=\d+) .*", r"\1", named)
             located = re.sub(r"127\.0\.0\.1:\d+", "ADDRESS", named)
             alike.append(re.sub(r"(?<=[:=] )\d+|(?<=id=)\d+", "N", located))
     return sorted(alike)

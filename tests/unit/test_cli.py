@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import struct
 import subprocess
 import sys
@@ -178,3 +179,35 @@ def test_help_has_an_example(tool: str) -> None:
 
 def test_a_command_that_is_not_there_is_wrong_use() -> None:
     assert run("no-such-thing").exit_code == 2
+
+
+def in_terminal(*arguments: str | Path) -> tuple[str, int]:
+    """What a person sees, and the exit code."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["COLUMNS"] = "200"
+        os.execv(sys.executable, [sys.executable, "-m", "aeronpy.cli.main", *map(str, arguments)])
+    seen = bytearray()
+    try:
+        while block := os.read(terminal, 4096):
+            seen += block
+    except OSError:
+        pass  # how a terminal says that the other side is gone
+    finally:
+        os.close(terminal)
+    return seen.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_people_see_what_others_wrote_as_they_wrote_it(tmp_path: Path, tool: str) -> None:
+    tricky = "[red]a[/b][::1]"
+    written = CncBytes()
+    written.counter(0, 1, f"pub-lmt: 7 5 10 {tricky}", 8, key=stream_key(7, 5, 10, tricky), registration_id=7)
+    written.error(tricky, 2, 5, 6)
+    written.write(tmp_path)
+    write_loss(tmp_path, loss_entry((1, 2, 3, 4, 5, 6), tricky, "[::1]:3"))
+
+    seen, code = in_terminal(tool, "-d", tmp_path, *(["--no-watch"] if tool == "stat" else []))
+
+    assert code == 0, seen
+    assert tricky in seen

@@ -1,0 +1,457 @@
+#include "apy/network_publication.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apy/conductor_inbox.h"
+#include "apy/error.h"
+#include "apy/send_dispatch.h"
+#include "apy/term_scan.h"
+#include "publication_fields.h"
+
+#define SETUP_INTERVAL_NS 100000000
+#define HEARTBEAT_INTERVAL_NS 100000000
+#define DATAGRAMS_MAX 16 /* of one publication in one turn */
+
+/* --- sending --- */
+
+static int64_t send_frame(apy_network_publication_t *publication, const void *frame, size_t length)
+{
+    const struct iovec datagram = {(void *)(uintptr_t)frame, length};
+    int64_t bytes = 0;
+    if (apy_send_endpoint_send(publication->endpoint, &datagram, 1, &bytes) < 1) {
+        apy_count(publication->context, APY_SC_SHORT_SENDS, 1);
+    }
+    return bytes;
+}
+
+static void check_setup(apy_network_publication_t *publication, int64_t now_ns)
+{
+    const apy_log_t *log = &publication->log;
+    const int64_t position = publication->sender.position;
+    if (now_ns <= publication->sender.time_of_last_setup_ns + SETUP_INTERVAL_NS) {
+        return;
+    }
+    const apy_setup_t setup = {
+        .length = sizeof(setup),
+        .flags = publication->setup_flags,
+        .type = APY_FRAME_SETUP,
+        .term_offset = apy_position_offset(position, log->term_length),
+        .session_id = publication->params.session_id,
+        .stream_id = publication->params.stream_id,
+        .initial_term_id = log->initial_term_id,
+        .active_term_id = apy_position_term_id(position, log->shift, log->initial_term_id),
+        .term_length = log->term_length,
+        .mtu = log->mtu,
+        .ttl = publication->params.ttl,
+    };
+    send_frame(publication, &setup, sizeof(setup));
+    publication->sender.time_of_last_setup_ns = now_ns;
+    if (publication->sender.receiver_count > 0) {
+        publication->sender.is_setup_elicited = false;
+    }
+}
+
+static void check_heartbeat(apy_network_publication_t *publication, int64_t now_ns)
+{
+    const apy_log_t *log = &publication->log;
+    const int64_t position = publication->sender.position;
+    if (!publication->sender.has_initial_connection ||
+        now_ns <= publication->sender.time_of_last_send_ns + HEARTBEAT_INTERVAL_NS) {
+        return;
+    }
+    uint8_t flags = APY_FLAG_UNFRAGMENTED;
+    if (apy_load_acquire_i32(&publication->from_core.is_revoked)) {
+        flags |= APY_FLAG_EOS | APY_FLAG_REVOKED;
+    } else if (publication->params.signal_eos && apy_load_acquire_i32(&publication->from_core.is_end_of_stream)) {
+        flags |= APY_FLAG_EOS;
+    }
+    const apy_frame_t heartbeat = {
+        .flags = flags,
+        .type = APY_FRAME_DATA,
+        .term_offset = apy_position_offset(position, log->term_length),
+        .session_id = publication->params.session_id,
+        .stream_id = publication->params.stream_id,
+        .term_id = apy_position_term_id(position, log->shift, log->initial_term_id),
+    };
+    send_frame(publication, &heartbeat, sizeof(heartbeat));
+    apy_count(publication->context, APY_SC_HEARTBEATS_SENT, 1);
+    publication->sender.time_of_last_send_ns = now_ns;
+}
+
+/* Flow control stopped it: once, until something goes out again. */
+static void count_limit(apy_network_publication_t *publication)
+{
+    if (publication->sender.tracks_limits) {
+        publication->sender.tracks_limits = false;
+        apy_counter_add_ordered(publication->params.snd_bpe, 1);
+        apy_count(publication->context, APY_SC_SENDER_FLOW_CONTROL_LIMITS, 1);
+    }
+}
+
+static void move_to(apy_network_publication_t *publication, int64_t position)
+{
+    publication->sender.position = position;
+    apy_store_release_i64(publication->params.snd_pos, position);
+}
+
+/* Fill datagrams from the log, as many as the window and one system call take. */
+static int gather(apy_network_publication_t *publication, struct iovec *datagrams, int32_t *spans)
+{
+    const apy_log_t *log = &publication->log;
+    const int64_t position = publication->sender.position;
+    const int32_t per_send = publication->context->config.messages_per_send;
+    const int count_max = per_send < DATAGRAMS_MAX ? per_send : DATAGRAMS_MAX;
+    const uint8_t *term = log->terms[apy_position_partition(position, log->shift)];
+    int32_t offset = apy_position_offset(position, log->term_length);
+    int64_t window = publication->sender.limit - position;
+    int count = 0;
+
+    while (count < count_max && window > 0 && offset < log->term_length) {
+        apy_scan_t found;
+        const int32_t bytes_max = window < log->mtu ? (int32_t)window : log->mtu;
+        const int32_t scanned = apy_term_scan(term, log->term_length, offset, bytes_max, &found);
+        if (scanned <= 0) {
+            if (scanned < 0) {
+                count_limit(publication);
+            }
+            break;
+        }
+        datagrams[count] = (struct iovec){(void *)(uintptr_t)(term + offset), (size_t)found.bytes};
+        spans[count] = found.bytes + found.padding;
+        offset += spans[count];
+        window -= spans[count];
+        count++;
+    }
+    return count;
+}
+
+static int64_t send_data(apy_network_publication_t *publication, int64_t now_ns)
+{
+    struct iovec datagrams[DATAGRAMS_MAX];
+    int32_t spans[DATAGRAMS_MAX];
+    const int count = gather(publication, datagrams, spans);
+    if (count == 0) {
+        if (publication->sender.limit <= publication->sender.position) {
+            count_limit(publication);
+        }
+        return 0;
+    }
+
+    int64_t bytes = 0;
+    const int sent = apy_send_endpoint_send(publication->endpoint, datagrams, count, &bytes);
+    if (sent < count) { /* the rest goes in the next turn */
+        apy_count(publication->context, APY_SC_SHORT_SENDS, 1);
+    }
+    if (sent > 0) {
+        int64_t position = publication->sender.position;
+        for (int i = 0; i < sent; i++) {
+            position += spans[i];
+        }
+        move_to(publication, position);
+        publication->sender.time_of_last_send_ns = now_ns;
+        publication->sender.tracks_limits = true;
+    }
+    return bytes;
+}
+
+/* --- who listens --- */
+
+static void tell_receivers(apy_network_publication_t *publication)
+{
+    const int32_t has_receivers = publication->sender.receiver_count > 0;
+    if (has_receivers != apy_load_relaxed_i32(&publication->from_sender.has_receivers)) {
+        apy_store_release_i32(&publication->from_sender.has_receivers, has_receivers);
+    }
+}
+
+static apy_live_receiver_t *find_receiver(apy_network_publication_t *publication, int64_t receiver_id)
+{
+    for (int32_t i = 0; i < publication->sender.receiver_count; i++) {
+        if (publication->sender.receivers[i].receiver_id == receiver_id) {
+            return &publication->sender.receivers[i];
+        }
+    }
+    return NULL;
+}
+
+static void forget_receiver(apy_network_publication_t *publication, apy_live_receiver_t *receiver)
+{
+    *receiver = publication->sender.receivers[--publication->sender.receiver_count];
+}
+
+static bool remember_receiver(apy_network_publication_t *publication, int64_t receiver_id, int64_t now_ns)
+{
+    apy_live_receiver_t *known = find_receiver(publication, receiver_id);
+    if (known != NULL) {
+        known->time_of_last_sm_ns = now_ns;
+        return true;
+    }
+    if (publication->sender.receiver_count == publication->sender.receiver_capacity) {
+        const int32_t capacity =
+            publication->sender.receiver_capacity == 0 ? 4 : 2 * publication->sender.receiver_capacity;
+        apy_live_receiver_t *grown = capacity > APY_RECEIVERS_MAX
+                                         ? NULL
+                                         : realloc(publication->sender.receivers, (size_t)capacity * sizeof(*grown));
+        if (grown == NULL) {
+            return false;
+        }
+        publication->sender.receivers = grown;
+        publication->sender.receiver_capacity = capacity;
+    }
+    publication->sender.receivers[publication->sender.receiver_count++] = (apy_live_receiver_t){receiver_id, now_ns};
+    return true;
+}
+
+static void expire_receivers(apy_network_publication_t *publication, int64_t now_ns)
+{
+    const int64_t oldest_ns = now_ns - publication->context->config.publication_connection_timeout_ns;
+    for (int32_t i = publication->sender.receiver_count - 1; i >= 0; i--) {
+        if (publication->sender.receivers[i].time_of_last_sm_ns <= oldest_ns) {
+            forget_receiver(publication, &publication->sender.receivers[i]);
+        }
+    }
+    tell_receivers(publication);
+}
+
+/* --- one turn --- */
+
+static void idle(apy_network_publication_t *publication, int64_t now_ns)
+{
+    apy_flow_control_t *flow_control = &publication->sender.flow_control;
+    int64_t limit = publication->sender.limit;
+
+    check_heartbeat(publication, now_ns);
+    if (publication->params.spies_simulate_connection && publication->sender.receiver_count == 0 &&
+        apy_load_acquire_i32(&publication->from_core.has_spies)) {
+        const int64_t furthest = apy_load_acquire_i64(&publication->from_core.max_spy_position);
+        if (furthest > publication->sender.position) {
+            move_to(publication, furthest);
+        }
+        limit = publication->sender.position;
+    }
+    limit = flow_control->strategy->on_idle(flow_control->state, limit, now_ns);
+    if (limit != publication->sender.limit) {
+        publication->sender.limit = limit;
+        apy_store_release_i64(publication->params.snd_lmt, limit);
+    }
+    expire_receivers(publication, now_ns);
+}
+
+int64_t apy_network_publication_send(apy_network_publication_t *publication, int64_t now_ns)
+{
+    if (!publication->sender.has_initial_connection || publication->sender.is_setup_elicited) {
+        check_setup(publication, now_ns);
+    }
+    const int64_t bytes = send_data(publication, now_ns);
+    if (bytes == 0) {
+        idle(publication, now_ns);
+    }
+    apy_retransmit_check_timers(&publication->sender.retransmit, now_ns);
+    return bytes;
+}
+
+/* --- what receivers say --- */
+
+void apy_network_publication_on_sm(apy_network_publication_t *publication, const apy_sm_t *sm, int64_t now_ns)
+{
+    const apy_log_t *log = &publication->log;
+    if (sm->flags & APY_FLAG_SM_SEND_SETUP) {
+        if (!apy_load_acquire_i32(&publication->from_core.is_end_of_stream)) {
+            publication->sender.is_setup_elicited = true;
+        }
+        return;
+    }
+
+    const int64_t position =
+        apy_position_of(sm->consumption_term_id, sm->consumption_term_offset, log->shift, log->initial_term_id);
+    const int64_t distance = position - publication->sender.position;
+    if (distance < -(log->term_length / 2) || distance > log->term_length / 2) {
+        apy_count(publication->context, APY_SC_SMS_REJECTED, 1);
+        return;
+    }
+    if (sm->flags & APY_FLAG_SM_EOS) {
+        apy_live_receiver_t *receiver = find_receiver(publication, sm->receiver_id);
+        if (receiver != NULL) {
+            forget_receiver(publication, receiver);
+        }
+        if (publication->is_unicast) {
+            apy_store_release_i32(&publication->from_sender.has_unicast_eos, 1);
+        }
+    } else if (!remember_receiver(publication, sm->receiver_id, now_ns)) {
+        apy_count(publication->context, APY_SC_SMS_REJECTED, 1);
+        return;
+    }
+    tell_receivers(publication);
+    publication->sender.has_initial_connection = true;
+
+    apy_flow_control_t *flow_control = &publication->sender.flow_control;
+    const int64_t limit = flow_control->strategy->on_status_message(flow_control->state, publication->sender.limit,
+                                                                    position, sm->receiver_window, now_ns);
+    publication->sender.limit = limit;
+    apy_store_release_i64(publication->params.snd_lmt, limit);
+    if (!apy_load_acquire_i32(&publication->from_core.is_end_of_stream)) {
+        apy_store_release_i32(&log->meta->is_connected, apy_publication_has_subscribers(publication));
+    }
+}
+
+void apy_network_publication_on_nak(apy_network_publication_t *publication, const apy_nak_t *nak, int64_t now_ns)
+{
+    apy_count(publication->context, APY_SC_NAKS_RECEIVED, 1);
+    apy_counter_add_ordered(publication->params.naks_received, 1);
+    const int32_t length = apy_flow_control_retransmit_length(
+        &publication->sender.flow_control, publication->log.term_length, nak->term_offset, nak->range_length);
+    if (length > 0 && apy_retransmit_on_nak(&publication->sender.retransmit, nak->term_id, nak->term_offset, length,
+                                            now_ns) == APY_NAK_OVERFLOW) {
+        apy_count(publication->context, APY_SC_RETRANSMIT_OVERFLOW, 1);
+    }
+}
+
+/* A receiver asks for a range that it saw from both sides, so a frame starts there; others get nothing. */
+static bool is_frame_start(const uint8_t *term, int32_t term_id, int32_t offset)
+{
+    const apy_frame_t *frame = (const apy_frame_t *)(const void *)(term + offset);
+    return apy_load_acquire_i32(&frame->length) > 0 && frame->term_offset == offset && frame->term_id == term_id;
+}
+
+static void resend(void *context, int32_t term_id, int32_t term_offset, int32_t length)
+{
+    apy_network_publication_t *publication = context;
+    const apy_log_t *log = &publication->log;
+    const int64_t position = apy_position_of(term_id, term_offset, log->shift, log->initial_term_id);
+    const int64_t floor =
+        publication->sender.position - log->term_length / 2 - apy_message_length_max(log->term_length);
+    if (position < floor || position < 0 || position >= publication->sender.position) {
+        return;
+    }
+
+    const uint8_t *term = log->terms[apy_position_partition(position, log->shift)];
+    int32_t offset = term_offset;
+    int32_t left = length;
+    int64_t resent = 0;
+    while (left > 0 && offset < log->term_length) {
+        apy_scan_t found;
+        const int32_t bytes_max = left < log->mtu ? left : log->mtu;
+        if (!is_frame_start(term, term_id, offset) ||
+            apy_term_scan(term, log->term_length, offset, bytes_max, &found) <= 0) {
+            break;
+        }
+        const struct iovec datagram = {(void *)(uintptr_t)(term + offset), (size_t)found.bytes};
+        int64_t bytes = 0;
+        if (apy_send_endpoint_send(publication->endpoint, &datagram, 1, &bytes) < 1) {
+            apy_count(publication->context, APY_SC_SHORT_SENDS, 1);
+            break;
+        }
+        const int32_t span = found.bytes + found.padding;
+        offset += span;
+        left -= span;
+        resent += span;
+    }
+    if (resent > 0) {
+        apy_count(publication->context, APY_SC_RETRANSMITS_SENT, 1);
+        apy_count(publication->context, APY_SC_RETRANSMITTED_BYTES, resent);
+    }
+}
+
+void apy_network_publication_on_rttm(apy_network_publication_t *publication, const apy_rttm_t *rttm)
+{
+    if (rttm->flags & APY_FLAG_RTTM_REPLY) {
+        apy_rttm_t reply = *rttm;
+        reply.length = sizeof(reply);
+        reply.flags = 0;
+        reply.reception_delta = 0;
+        send_frame(publication, &reply, sizeof(reply));
+    }
+}
+
+void apy_network_publication_on_err(apy_network_publication_t *publication, const apy_err_t *err, const char *text,
+                                    const struct sockaddr_storage *source)
+{
+    apy_live_receiver_t *receiver = find_receiver(publication, err->receiver_id);
+    if (receiver == NULL) {
+        return; /* told already */
+    }
+    apy_inbox_publication_error_t error;
+    memset(&error, 0, sizeof(error));
+    error.registration_id = publication->params.registration_id;
+    error.receiver_id = err->receiver_id;
+    error.group_tag = err->flags & APY_FLAG_ERR_HAS_GROUP_TAG ? err->group_tag : -1;
+    error.session_id = err->session_id;
+    error.stream_id = err->stream_id;
+    error.error_code = err->error_code;
+    error.text_length = err->error_length;
+    error.source = *source;
+    if (apy_mpsc_ring_write_two(publication->context->conductor_inbox, APY_INBOX_PUBLICATION_ERROR, &error,
+                                sizeof(error), text, err->error_length) != APY_OK) {
+        /* The receiver says it again soon. */
+        apy_count(publication->context, APY_SC_CONDUCTOR_PROXY_FAILS, 1);
+        return;
+    }
+    forget_receiver(publication, receiver);
+    tell_receivers(publication);
+}
+
+/* --- life --- */
+
+static int init(apy_network_publication_t *made, apy_driver_context_t *context, apy_send_endpoint_t *endpoint,
+                const apy_network_publication_params_t *params)
+{
+    const int64_t now_ns = apy_nano_time(&context->clock);
+    const bool is_group = apy_send_endpoint_is_group(endpoint);
+    const int32_t resends = params->max_resend > 0 ? params->max_resend : 16;
+    made->context = context;
+    made->endpoint = endpoint;
+    made->params = *params;
+    made->is_unicast = !is_group;
+    made->setup_flags = (uint8_t)((params->send_response_setup ? APY_FLAG_SETUP_SEND_RESPONSE : 0) |
+                                  (is_group ? APY_FLAG_SETUP_GROUP : 0));
+    made->sender.position = params->start_position;
+    made->sender.limit = params->start_position;
+    /* In the past, so that both go out at once. */
+    made->sender.time_of_last_setup_ns = now_ns - SETUP_INTERVAL_NS - 1;
+    made->sender.time_of_last_send_ns = now_ns - HEARTBEAT_INTERVAL_NS - 1;
+    if (is_group) {
+        apy_flow_control_max(&made->sender.flow_control);
+    } else {
+        apy_flow_control_unicast(&made->sender.flow_control);
+    }
+    made->from_core.max_spy_position = params->start_position;
+    made->core.state = APY_PUBLICATION_ACTIVE;
+    made->core.untethered = (apy_untethered_t){params->untethered_window_limit_ns, params->untethered_linger_ns,
+                                               params->untethered_resting_ns};
+    made->core.clean_position = params->start_position;
+    made->core.sender_position_seen = params->start_position;
+    made->core.time_of_last_progress_ns = now_ns;
+    return apy_retransmit_init(&made->sender.retransmit, is_group ? resends : 1, is_group,
+                               context->config.retransmit_delay_ns, context->config.retransmit_linger_ns, resend, made);
+}
+
+int apy_network_publication_create(apy_driver_context_t *context, apy_send_endpoint_t *endpoint, apy_log_t *log,
+                                   const apy_network_publication_params_t *params,
+                                   apy_network_publication_t **publication)
+{
+    apy_network_publication_t *made = aligned_alloc(_Alignof(apy_network_publication_t), sizeof(*made));
+    if (made == NULL) {
+        return apy_fail(APY_E_MEMORY, "no memory for a network publication");
+    }
+    memset(made, 0, sizeof(*made));
+    const int rc = init(made, context, endpoint, params);
+    if (rc != APY_OK) {
+        free(made);
+        return rc;
+    }
+    made->log = *log;
+    *publication = made;
+    return APY_OK;
+}
+
+void apy_network_publication_free(apy_network_publication_t *publication)
+{
+    if (publication != NULL) {
+        apy_retransmit_free(&publication->sender.retransmit);
+        apy_subscribers_free(&publication->core.spies);
+        apy_log_close(&publication->log);
+        free(publication->sender.receivers);
+        free(publication);
+    }
+}

@@ -1,0 +1,255 @@
+#include "apy/sender.h"
+
+#include <stdlib.h>
+
+#include "apy/channel_status.h"
+#include "apy/conductor_inbox.h"
+#include "apy/cycle_tracker.h"
+#include "apy/error.h"
+#include "apy/send_dispatch.h"
+#include "apy/spsc_queue.h"
+#include "apy/transport_poller.h"
+#include "publication_fields.h"
+
+#define COMMANDS_MAX 1024
+#define COMMANDS_PER_CYCLE 16
+
+typedef enum command_type { ADD_ENDPOINT, REMOVE_ENDPOINT, ADD_PUBLICATION, REMOVE_PUBLICATION } command_type_t;
+
+typedef struct command {
+    command_type_t type;
+    void *resource;
+} command_t;
+
+struct apy_sender {
+    apy_driver_context_t *context;
+    apy_spsc_queue_t commands;
+    apy_transport_poller_t poller;
+    apy_network_publication_t **publications;
+    int32_t publication_count, publication_capacity;
+    int32_t next_publication;
+    int32_t cycles_since_poll;
+    int64_t poll_deadline_ns;
+    int64_t cycle_start_ns;
+    /* an answer that the inbox had no room for; commands wait behind it */
+    int32_t answer_type; /* 0: none */
+    apy_inbox_released_t answer;
+};
+
+int apy_sender_create(apy_driver_context_t *context, apy_sender_t **sender)
+{
+    apy_sender_t *created = aligned_alloc(_Alignof(apy_sender_t), sizeof(*created));
+    if (created == NULL) {
+        return apy_fail(APY_E_MEMORY, "no memory for the sender");
+    }
+    *created = (apy_sender_t){.context = context, .cycle_start_ns = apy_nano_time(&context->clock)};
+    int rc = apy_spsc_queue_init(&created->commands, sizeof(command_t), COMMANDS_MAX);
+    if (rc == APY_OK) {
+        apy_loss_interceptor_t loss;
+        apy_loss_interceptor_init(&loss, context->config.loss_rate, context->config.loss_mask,
+                                  context->config.loss_seed);
+        rc = apy_transport_poller_init(&created->poller, context->config.sender_io_vector, &loss);
+        if (rc != APY_OK) {
+            apy_spsc_queue_free(&created->commands);
+        }
+    }
+    if (rc != APY_OK) {
+        free(created);
+        return rc;
+    }
+    *sender = created;
+    return APY_OK;
+}
+
+void apy_sender_free(apy_sender_t *sender)
+{
+    if (sender != NULL) {
+        apy_spsc_queue_free(&sender->commands);
+        apy_transport_poller_free(&sender->poller);
+        free(sender->publications);
+        free(sender);
+    }
+}
+
+/* --- commands --- */
+
+static int add_publication(apy_sender_t *sender, apy_network_publication_t *publication)
+{
+    if (sender->publication_count == sender->publication_capacity) {
+        const int32_t capacity = sender->publication_capacity == 0 ? 16 : 2 * sender->publication_capacity;
+        apy_network_publication_t **grown = realloc(sender->publications, (size_t)capacity * sizeof(*grown));
+        if (grown == NULL) {
+            return apy_fail(APY_E_MEMORY, "no memory to send from %d publications", capacity);
+        }
+        sender->publications = grown;
+        sender->publication_capacity = capacity;
+    }
+    const int rc = apy_send_endpoint_add_publication(publication->endpoint, publication);
+    if (rc == APY_OK) {
+        sender->publications[sender->publication_count++] = publication;
+    }
+    return rc;
+}
+
+static void remove_publication(apy_sender_t *sender, apy_network_publication_t *publication)
+{
+    apy_send_endpoint_remove_publication(publication->endpoint, publication);
+    for (int32_t i = 0; i < sender->publication_count; i++) {
+        if (sender->publications[i] == publication) {
+            sender->publications[i] = sender->publications[--sender->publication_count];
+            break;
+        }
+    }
+}
+
+static void answer(apy_sender_t *sender)
+{
+    if (apy_mpsc_ring_write(sender->context->conductor_inbox, sender->answer_type, &sender->answer,
+                            sizeof(sender->answer)) == APY_OK) {
+        sender->answer_type = 0;
+    } else {
+        apy_count(sender->context, APY_SC_CONDUCTOR_PROXY_FAILS, 1);
+    }
+}
+
+static void execute(apy_sender_t *sender, const command_t *command)
+{
+    int rc = APY_OK;
+    switch (command->type) {
+    case ADD_ENDPOINT:
+        rc = apy_send_endpoint_register(command->resource, &sender->poller);
+        break;
+    case REMOVE_ENDPOINT:
+        apy_send_endpoint_unregister(command->resource, &sender->poller);
+        sender->answer_type = APY_INBOX_SEND_ENDPOINT_RELEASED;
+        sender->answer = (apy_inbox_released_t){command->resource, apy_send_endpoint_id(command->resource)};
+        break;
+    case ADD_PUBLICATION:
+        rc = add_publication(sender, command->resource);
+        break;
+    case REMOVE_PUBLICATION:
+        remove_publication(sender, command->resource);
+        sender->answer_type = APY_INBOX_PUBLICATION_RELEASED;
+        sender->answer = (apy_inbox_released_t){command->resource, apy_network_publication_id(command->resource)};
+        break;
+    }
+    if (rc != APY_OK) {
+        apy_driver_report_error(sender->context, rc);
+    }
+    if (sender->answer_type != 0) {
+        answer(sender);
+    }
+}
+
+static int drain_commands(apy_sender_t *sender)
+{
+    command_t command;
+    int count = 0;
+    if (sender->answer_type != 0) {
+        answer(sender);
+    }
+    while (count < COMMANDS_PER_CYCLE && sender->answer_type == 0 && apy_spsc_queue_poll(&sender->commands, &command)) {
+        execute(sender, &command);
+        count++;
+    }
+    return count;
+}
+
+/* --- the duty cycle --- */
+
+static int64_t send_all(apy_sender_t *sender, int64_t now_ns)
+{
+    const int32_t count = sender->publication_count;
+    int64_t bytes = 0;
+    if (sender->next_publication >= count) {
+        sender->next_publication = 0;
+    }
+    const int32_t first = sender->next_publication++;
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t at = first + i < count ? first + i : first + i - count;
+        bytes += apy_network_publication_send(sender->publications[at], now_ns);
+    }
+    if (bytes > 0) {
+        apy_count(sender->context, APY_SC_BYTES_SENT, bytes);
+    }
+    return bytes;
+}
+
+static void on_datagram(void *context, void *owner, uint8_t *datagram, size_t length,
+                        const struct sockaddr_storage *source)
+{
+    const apy_sender_t *sender = context;
+    apy_send_endpoint_on_datagram(owner, datagram, length, source, sender->cycle_start_ns);
+}
+
+static int poll_control(apy_sender_t *sender, int64_t now_ns)
+{
+    int64_t bytes = 0;
+    const int handled = apy_transport_poller_poll(&sender->poller, on_datagram, sender, &bytes);
+    sender->cycles_since_poll = 0;
+    sender->poll_deadline_ns = now_ns + sender->context->config.status_message_timeout_ns / 2;
+    if (bytes > 0) {
+        apy_count(sender->context, APY_SC_BYTES_RECEIVED, bytes);
+    }
+    if (handled < 0) {
+        apy_driver_report_error(sender->context, handled);
+        return 0;
+    }
+    return handled;
+}
+
+int apy_sender_do_work(void *state)
+{
+    apy_sender_t *sender = state;
+    const apy_driver_config_t *config = &sender->context->config;
+    const int64_t now_ns = apy_nano_time(&sender->context->clock);
+    const int64_t *short_sends = sender->context->system_counters[APY_SC_SHORT_SENDS];
+    apy_cycle_track(sender->context, &sender->cycle_start_ns, now_ns, APY_SC_SENDER_MAX_CYCLE,
+                    APY_SC_SENDER_CYCLES_EXCEEDED);
+
+    int work = drain_commands(sender);
+    const int64_t short_before = apy_load_relaxed_i64(short_sends);
+    const int64_t bytes = send_all(sender, now_ns);
+    work += bytes > 0;
+    if (bytes == 0 || ++sender->cycles_since_poll >= config->send_to_status_poll_ratio ||
+        now_ns > sender->poll_deadline_ns || apy_load_relaxed_i64(short_sends) > short_before) {
+        work += poll_control(sender, now_ns);
+    }
+    return work;
+}
+
+/* --- the core's --- */
+
+static int offer(apy_sender_t *sender, command_type_t type, void *resource)
+{
+    const command_t command = {type, resource};
+    if (apy_spsc_queue_offer(&sender->commands, &command)) {
+        return APY_OK;
+    }
+    apy_count(sender->context, APY_SC_SENDER_PROXY_FAILS, 1);
+    return apy_fail(APY_E_FULL, "%d commands wait for the sender", COMMANDS_MAX);
+}
+
+int apy_sender_add_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint)
+{
+    return offer(sender, ADD_ENDPOINT, endpoint);
+}
+
+int apy_sender_remove_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint)
+{
+    const int rc = offer(sender, REMOVE_ENDPOINT, endpoint);
+    if (rc == APY_OK) {
+        apy_send_endpoint_set_status(endpoint, APY_CHANNEL_CLOSING);
+    }
+    return rc;
+}
+
+int apy_sender_add_publication(apy_sender_t *sender, apy_network_publication_t *publication)
+{
+    return offer(sender, ADD_PUBLICATION, publication);
+}
+
+int apy_sender_remove_publication(apy_sender_t *sender, apy_network_publication_t *publication)
+{
+    return offer(sender, REMOVE_PUBLICATION, publication);
+}
