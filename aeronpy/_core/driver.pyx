@@ -49,6 +49,7 @@ cdef class DriverCore:
     cdef apy_driver_t _driver
     cdef int _pid
     cdef dict _resources
+    cdef apy_idle_t _idle
     cdef readonly str directory
     cdef readonly int page_size
 
@@ -115,6 +116,7 @@ cdef class DriverCore:
             agents[i].thread_name = NULL
             if name is not None:
                 agents[i].thread_name = <const char *> name
+        check(apy_idle_init(&self._idle, agents[0].idle_strategy, agents[0].idle_arguments))
         with nogil:
             rc = apy_driver_start(&self._driver, <apy_threading_mode_t> mode, agents)
         check(rc)
@@ -132,6 +134,12 @@ cdef class DriverCore:
         with nogil:
             work = apy_driver_do_work(&self._driver)
         return work
+
+    def idle(self, int work):
+        """What the first agent's strategy does after such a cycle (INVOKER)."""
+        self._alive()
+        with nogil:
+            apy_idle(&self._idle, work)
 
     def close(self):
         """Stop, free every resource, say goodbye to clients, unmap. Safe twice; nothing in a forked child."""

@@ -181,6 +181,10 @@ class MediaDriver:
             )
         return running.core.do_work() + running.conductor.do_work()
 
+    def idle(self, work: int) -> None:
+        """Wait as the shared idle strategy does after a `do_work` that did so much."""
+        self._check_open().core.idle(work)
+
     def _check_open(self) -> _Running:
         if self._running.pid != os.getpid():
             raise StateError("this media driver belongs to the parent process: a fork cannot use it")
