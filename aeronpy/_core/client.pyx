@@ -85,7 +85,7 @@ cdef int fill_buffer(Py_buffer *buffer, int flags, object owner, const uint8_t *
 
 
 @cython.final
-cdef class OwnedMemory:
+cdef class _OwnedMemory:
     # malloc'ed bytes with an owner, for views of messages that were put together from fragments.
     cdef uint8_t *_data
 
@@ -93,8 +93,8 @@ cdef class OwnedMemory:
         free(self._data)
 
 
-cdef OwnedMemory owned_memory(uint8_t *data):
-    cdef OwnedMemory memory = OwnedMemory.__new__(OwnedMemory)
+cdef _OwnedMemory owned_memory(uint8_t *data):
+    cdef _OwnedMemory memory = _OwnedMemory.__new__(_OwnedMemory)
     memory._data = data
     return memory
 

@@ -8,7 +8,7 @@ cdef class Image:
     cdef apy_image_reader_t _reader
     cdef ClientLog _log
     cdef CncMapping _cnc
-    cdef Dispatch _dispatch
+    cdef _Dispatch _dispatch
     cdef int _generation
     cdef object _subscription
     cdef object __weakref__
@@ -26,7 +26,7 @@ cdef class Image:
         self._cnc = core._cnc
         self._log = log
         self._generation = _generation
-        self._dispatch = Dispatch()
+        self._dispatch = _Dispatch()
         self._subscription = _weakref.ref(subscription)
         self.correlation_id = correlation_id
         self.stream_id = stream_id
@@ -161,7 +161,7 @@ cdef class Image:
 
 
 cdef void call_block(void *context, const uint8_t *buffer, size_t length, const apy_header_t *header) noexcept:
-    cdef Dispatch dispatch = <Dispatch>context
+    cdef _Dispatch dispatch = <_Dispatch>context
     dispatch.view._data = buffer
     dispatch.view._length = <Py_ssize_t>length
     try:
@@ -172,7 +172,7 @@ cdef void call_block(void *context, const uint8_t *buffer, size_t length, const 
 
 
 @cython.final
-cdef class ImageList:
+cdef class _ImageList:
     # Images at one moment, with the logs they lie in. A poll holds the list it began with, so that nothing it
     # reads is unmapped meanwhile; the conductor puts a new one in its place.
     cdef apy_image_reader_t **_readers
@@ -198,8 +198,8 @@ cdef class ImageList:
 cdef class SubscriptionBase:
     """The polls of a subscription, over its images in turn. One thread at a time."""
 
-    cdef ImageList _list
-    cdef Dispatch _dispatch
+    cdef _ImageList _list
+    cdef _Dispatch _dispatch
     cdef int32_t _next
     cdef int32_t _changes
     cdef int _generation
@@ -214,8 +214,8 @@ cdef class SubscriptionBase:
     cdef readonly int32_t channel_status_id
 
     def __cinit__(self, *args, **kwargs):
-        self._list = ImageList(())
-        self._dispatch = Dispatch()
+        self._list = _ImageList(())
+        self._dispatch = _Dispatch()
         self._generation = _generation
         self._is_closed = True
 
@@ -229,17 +229,17 @@ cdef class SubscriptionBase:
         self.channel_status_id = channel_status_id
 
     def _set_images(self, tuple images not None):
-        self._list = ImageList(images)
+        self._list = _ImageList(images)
         apy_fetch_add_i32(&self._changes, 1)
 
     def _mark_closed(self):
         self._is_closed = True
-        self._list = ImageList(())
+        self._list = _ImageList(())
         apy_fetch_add_i32(&self._changes, 1)
 
     cdef inline int _poll(self, object handler, int limit, bint is_controlled) except -1:
-        cdef ImageList images = self._list
-        cdef Dispatch dispatch = self._dispatch
+        cdef _ImageList images = self._list
+        cdef _Dispatch dispatch = self._dispatch
         cdef int fragments = 0, rc, i, index, start
         if self._generation != _generation:
             refuse_fork()
@@ -274,7 +274,7 @@ cdef class SubscriptionBase:
 
     def block_poll(self, handler, int32_t block_length_limit):
         """Call ``handler(block, session_id, term_id)`` for a run of frames of each image; returns the bytes."""
-        cdef ImageList images = self._list
+        cdef _ImageList images = self._list
         cdef int64_t total = 0
         check_generation(self._generation)
         for image in images._images:
@@ -287,7 +287,7 @@ cdef class SubscriptionBase:
         ``handler`` is the address of a ``void (*)(void *context, const uint8_t *buffer, size_t length,
         const apy_header_t *header)``. It must not touch Python. With ``assemble`` it gets whole messages.
         """
-        cdef ImageList images = self._list
+        cdef _ImageList images = self._list
         cdef apy_assembling_t assembling
         cdef int fragments
         check_generation(self._generation)
@@ -355,7 +355,7 @@ cdef class SubscriptionBase:
         cdef int64_t slice_ns, now_ns
         cdef apy_idle_t strategy
         cdef bytes idle_text = idle.encode("ascii", "replace")
-        cdef ImageList images
+        cdef _ImageList images
         cdef int32_t changes
         cdef bint is_ready
         check_generation(self._generation)
@@ -402,7 +402,7 @@ cdef class SubscriptionBase:
     def is_connected(self):
         """Whether there is an image that is not closed."""
         cdef int i
-        cdef ImageList images = self._list
+        cdef _ImageList images = self._list
         for i in range(images._count):
             if apy_load_acquire_i32(&images._readers[i].is_closed) == 0:
                 return True
@@ -411,7 +411,7 @@ cdef class SubscriptionBase:
     def image_by_session_id(self, int32_t session_id):
         """The image of a session, or None."""
         cdef int i
-        cdef ImageList images = self._list
+        cdef _ImageList images = self._list
         for i in range(images._count):
             if images._readers[i].session_id == session_id:
                 return images._images[i]

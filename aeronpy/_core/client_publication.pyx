@@ -1,7 +1,7 @@
 # Wrappers of the client room: publications.
 
 cdef class PublicationBase
-cdef class Parts
+cdef class _Parts
 
 
 # Indexed by the negated code.
@@ -58,6 +58,9 @@ cdef class BufferClaim:
 
     def __len__(self):
         return self._length
+
+    def __buffer__(self, int flags):
+        return memoryview(self)
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         self._check_open()
@@ -231,7 +234,7 @@ cdef class PublicationBase:
         cdef supplier_t supplier
         cdef int64_t constant
         cdef int64_t result
-        cdef Parts parts = Parts(buffers)
+        cdef _Parts parts = _Parts(buffers)
         try:
             if reserved_value is None:
                 result = apy_publication_offer(&self._publication, parts._parts, parts._count, NULL, NULL)
@@ -270,7 +273,7 @@ cdef class PublicationBase:
         check(apy_idle_init(&strategy, idle_text, NULL))
         if self._is_busy:
             self._refuse_busy()
-        cdef Parts parts = Parts((buffer, *more) if more else (buffer,))
+        cdef _Parts parts = _Parts((buffer, *more) if more else (buffer,))
         try:
             result = apy_publication_offer(&self._publication, parts._parts, parts._count, NULL, NULL)
             while -3 <= result <= -1:
@@ -487,7 +490,7 @@ def _int32_array(lengths):
 
 
 @cython.final
-cdef class Parts:
+cdef class _Parts:
     # Buffers held for one message, as C wants them.
     cdef iovec *_parts
     cdef Py_buffer *_held
