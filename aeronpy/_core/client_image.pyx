@@ -60,6 +60,7 @@ cdef class Image:
         self._dispatch.end()
         return check(fragments)
 
+    @cython.binding(False)
     def poll(self, handler, int fragment_limit=10):
         """Call ``handler(buffer, header)`` for up to fragment_limit fragments; returns how many."""
         return self._poll(handler, fragment_limit, APY_NO_LIMIT_POSITION, False)
@@ -68,6 +69,7 @@ cdef class Image:
         """As poll, for fragments that begin before limit_position."""
         return self._poll(handler, fragment_limit, limit_position, False)
 
+    @cython.binding(False)
     def controlled_poll(self, handler, int fragment_limit=10):
         """As poll; the handler answers a `ControlledAction`, or None to continue."""
         return self._poll(handler, fragment_limit, APY_NO_LIMIT_POSITION, True)
@@ -261,6 +263,7 @@ cdef class SubscriptionBase:
         dispatch.end()
         return fragments
 
+    @cython.binding(False)
     def poll(self, handler, int fragment_limit=10):
         """Call ``handler(buffer, header)`` for up to fragment_limit fragments; returns how many.
 
@@ -268,6 +271,7 @@ cdef class SubscriptionBase:
         """
         return self._poll(handler, fragment_limit, False)
 
+    @cython.binding(False)
     def controlled_poll(self, handler, int fragment_limit=10):
         """As poll; the handler answers a `ControlledAction`, or None to continue."""
         return self._poll(handler, fragment_limit, True)
@@ -281,6 +285,7 @@ cdef class SubscriptionBase:
             total += (<Image>image).block_poll(handler, block_length_limit)
         return total
 
+    @cython.binding(False)
     def poll_native(self, size_t handler, size_t context=0, int fragment_limit=10, *, bint assemble=False):
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many.
 
@@ -318,6 +323,7 @@ cdef class SubscriptionBase:
             self._batch_assembler = FragmentAssembler(print)
         return self._batch_assembler
 
+    @cython.binding(False)
     def poll_batch(self, int32_t messages_max=4096):
         """Take up to messages_max whole messages in one crossing; returns a `MessageBatch`, to be closed.
 
