@@ -101,8 +101,12 @@ static inline void loop_on_inbox(void *context, int32_t type, const uint8_t *mes
         return;
     }
     CHECK_EQ(length, sizeof(setup));
-    CHECK(loop->image == NULL);
     memcpy(&setup, message, sizeof(setup));
+    if (loop->image != NULL) { /* one stream is all that is wanted here */
+        apy_receiver_refuse_image(loop->receiver, loop->receive_endpoint, setup.setup.stream_id,
+                                  setup.setup.session_id);
+        return;
+    }
     const apy_subscriber_t subscriber = {.registration_id = 3, .position = &loop->sub_pos, .tether = true};
     const apy_image_params_t params = {
         .correlation_id = 11,
