@@ -451,3 +451,62 @@ class Recorder:
         """Stop the thread; what still records ends unreported. Safe twice, not while another thread waits."""
 
 # --- recording ---
+
+@final
+class SegmentColumns:
+    """Arrays that a SegmentScan appends rows to; those that are None are not wanted. Keeps them alive."""
+
+    def __new__(
+        cls,
+        rows_max: int,
+        bytes_max: int,
+        position: Buffer | None = None,
+        end_position: Buffer | None = None,
+        term_id: Buffer | None = None,
+        term_offset: Buffer | None = None,
+        flags: Buffer | None = None,
+        type: Buffer | None = None,
+        session_id: Buffer | None = None,
+        reserved_value: Buffer | None = None,
+        fragments: Buffer | None = None,
+        length: Buffer | None = None,
+        incomplete: Buffer | None = None,
+        payload_offsets: Buffer | None = None,
+        payload: Buffer | None = None,
+    ) -> SegmentColumns: ...
+    @property
+    def row_count(self) -> int: ...
+    @property
+    def byte_count(self) -> int: ...
+
+@final
+class SegmentScan:
+    """Walks the frames of a recording and appends what it finds to columns. For one thread."""
+
+    def __new__(
+        cls,
+        initial_term_id: int,
+        term_length: int,
+        stream_id: int,
+        position: int,
+        limit: int,
+        *,
+        from_position: int,
+        to_position: int,
+        frames: bool = False,
+        emit_incomplete: bool = False,
+        live: bool = False,
+    ) -> SegmentScan: ...
+    def run(self, memory: Buffer, columns: SegmentColumns) -> int: ...
+    @property
+    def position(self) -> int: ...
+    @position.setter
+    def position(self, value: int) -> None: ...
+    @property
+    def frame_count(self) -> int: ...
+    @property
+    def incomplete_count(self) -> int: ...
+    @property
+    def incomplete_position(self) -> int: ...
+    @property
+    def fault(self) -> tuple[int, int, bytes] | None: ...
