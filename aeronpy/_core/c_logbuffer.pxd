@@ -88,6 +88,11 @@ cdef extern from "apy/log_buffer.h" nogil:
     bint apy_log_unblock(apy_log_t *log, int64_t blocked_position)
 
 
+# Called back, here also by code that holds the GIL.
+cdef extern from "apy/append.h":
+    ctypedef int64_t (*apy_reserved_value_fn)(void *context, uint8_t *frame, int32_t frame_length) noexcept
+
+
 cdef extern from "apy/append.h" nogil:
     enum:
         APY_NOT_CONNECTED
@@ -96,8 +101,11 @@ cdef extern from "apy/append.h" nogil:
         APY_CLOSED
         APY_MAX_POSITION_EXCEEDED
         APY_OFFER_ERROR
-    ctypedef int64_t (*apy_reserved_value_fn)(void *context, uint8_t *frame, int32_t frame_length)
     ctypedef struct apy_append_t:
+        int64_t position_max
+        int32_t term_length
+        int32_t shift
+        int32_t initial_term_id
         int32_t payload_max
         int32_t message_max
     ctypedef struct apy_exclusive_t:

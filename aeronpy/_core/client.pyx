@@ -1,1 +1,435 @@
-# Wrappers of the client room.
+# Wrappers of the client room: mappings with owners, the core, counters. Polls and offers stand in client_*.pyx.
+from cpython.buffer cimport (
+    PyBUF_CONTIG_RO, PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release,
+    PyObject_GetBuffer,
+)
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.ref cimport Py_DECREF, PyObject
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy
+
+from aeronpy._core.c_client cimport *
+
+import struct as _struct
+import time as _time
+import weakref as _weakref
+
+from aeronpy.client.values import ControlledAction as _ControlledAction, OfferResult as _OfferResult
+
+
+cdef extern from "<stdlib.h>" nogil:
+    void *aligned_alloc(size_t alignment, size_t size)
+
+
+cdef extern from *:
+    """
+    /* A Python error is set already: let it reach the caller. */
+    static int apy_propagate(void) { return -1; }
+    """
+    int apy_propagate() except -1
+
+
+# Waits release the GIL and come back this often to look for signals.
+cdef int64_t SIGNAL_CHECK_NS = 20_000_000
+
+# Counts up in every forked child: what was made before belongs to the parent.
+cdef int _generation = 0
+
+
+def _after_fork():
+    global _generation
+    _generation += 1
+
+
+_os.register_at_fork(after_in_child=_after_fork)
+
+
+cdef int refuse_fork() except -1:
+    raise _errors.StateError("this was made before a fork and belongs to the parent: connect in the child")
+
+
+cdef inline int check_generation(int generation) except -1:
+    return refuse_fork() if generation != _generation else 0
+
+
+cdef int64_t nanoseconds(object seconds) except? -1:
+    # None waits as long as time lasts.
+    if seconds is None:
+        return <int64_t>1 << 62
+    if not seconds >= 0:
+        raise _errors.ArgumentError(f"a timeout of {seconds!r} s: it must be 0 or more, or None to wait for ever")
+    return <int64_t>min(seconds * 1e9, 4e18)
+
+
+cdef char *_BYTES_FORMAT = b"B"
+
+
+cdef int fill_buffer(Py_buffer *buffer, int flags, object owner, const uint8_t *data, Py_ssize_t length,
+                     bint readonly) except -1:
+    # The consumer holds the owner, so the memory outlives every view taken from it.
+    if readonly and flags & PyBUF_WRITABLE:
+        raise BufferError("received bytes are read-only: copy them with bytes()")
+    buffer.obj = owner
+    buffer.buf = <void *>data
+    buffer.len = length
+    buffer.itemsize = 1
+    buffer.readonly = readonly
+    buffer.ndim = 1
+    buffer.format = _BYTES_FORMAT if flags & PyBUF_FORMAT else NULL
+    buffer.shape = &buffer.len if flags & PyBUF_ND else NULL
+    buffer.strides = &buffer.itemsize if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
+    buffer.suboffsets = NULL
+    buffer.internal = NULL
+    return 0
+
+
+@cython.final
+cdef class OwnedMemory:
+    # malloc'ed bytes with an owner, for views of messages that were put together from fragments.
+    cdef uint8_t *_data
+
+    def __dealloc__(self):
+        free(self._data)
+
+
+cdef OwnedMemory owned_memory(uint8_t *data):
+    cdef OwnedMemory memory = OwnedMemory.__new__(OwnedMemory)
+    memory._data = data
+    return memory
+
+
+@cython.final
+cdef class ClientLog:
+    """A mapped log. Whoever shows its bytes holds a reference, so that it is unmapped after the last of them."""
+
+    cdef apy_log_t _log
+    cdef bint _is_open
+    cdef readonly str path
+    cdef object __weakref__
+
+    def __cinit__(self, str path not None, bint pre_touch=False):
+        cdef bytes encoded = _os.fsencode(path)
+        cdef const char *text = encoded
+        cdef int rc
+        with nogil:
+            rc = apy_log_open(&self._log, text)
+            if rc >= 0 and pre_touch:
+                apy_mapping_touch(&self._log.mapping)
+        check(rc)
+        self._is_open = True
+        self.path = path
+
+    def __dealloc__(self):
+        if self._is_open:
+            apy_log_close(&self._log)
+
+
+@cython.final
+cdef class CncMapping:
+    """A driver's CnC file, mapped to read and write. Everything that points into it holds a reference."""
+
+    cdef apy_cnc_t _cnc
+    cdef readonly str directory
+    cdef int _generation
+
+    def __cinit__(self, str directory not None, int64_t timeout_ms):
+        cdef bytes encoded = _os.fsencode(directory)
+        cdef const char *text = encoded
+        cdef int rc = 0
+        cdef int64_t left = timeout_ms
+        cdef int64_t slice_ms
+        self.directory = directory
+        self._generation = _generation
+        # In slices, so that Ctrl-C is heard; the last one says what was missing.
+        while True:
+            slice_ms = min(left, 200)
+            with nogil:
+                rc = apy_cnc_open_for(&self._cnc, text, timeout_ms, slice_ms)
+            left -= slice_ms
+            PyErr_CheckSignals()
+            if rc != _TIMEOUT_CODE or left <= 0:
+                break
+        if rc == _TIMEOUT_CODE:
+            text_of = apy_error_text().decode("utf-8", "replace").partition(": ")[2]
+            raise _errors.DriverTimeout(f"no live media driver within {timeout_ms} ms: {text_of}", rc)
+        check(rc)
+
+    def __dealloc__(self):
+        if self._cnc.header != NULL:
+            apy_cnc_close(&self._cnc)
+
+
+cdef int _TIMEOUT_CODE = -5
+
+
+def driver_is_active(str directory not None, int64_t timeout_ms=10_000):
+    """Whether a media driver lives in a directory; waits for one that is starting."""
+    cdef bytes encoded = _os.fsencode(directory)
+    cdef const char *text = encoded
+    cdef int rc
+    with nogil:
+        rc = apy_cnc_driver_is_active(text, timeout_ms, NULL)
+    return check(rc) == 1
+
+
+@cython.final
+cdef class Waiter:
+    """What one thread waits for and another brings. Waiting releases the GIL and hears signals."""
+
+    cdef apy_wake_t _wake
+    cdef readonly object result
+    cdef readonly object error
+    cdef readonly bint done
+
+    def __cinit__(self):
+        apy_wake_init(&self._wake)
+
+    def complete(self, result, error=None):
+        """Bring the result, or the error to raise."""
+        self.result = result
+        self.error = error
+        self.done = True
+        apy_wake_signal(&self._wake)
+
+    def wait(self, timeout_s=None):
+        """Wait until complete was called; False when timeout_s passed first."""
+        cdef apy_clock_t clock = apy_clock_system()
+        cdef int64_t timeout_ns = nanoseconds(timeout_s)
+        cdef int64_t started_ns = apy_nano_time(&clock)
+        cdef int64_t left_ns
+        while not self.done:
+            left_ns = timeout_ns - (apy_nano_time(&clock) - started_ns)
+            if left_ns <= 0:
+                return False
+            with nogil:
+                apy_wake_wait(&self._wake, min(left_ns, SIGNAL_CHECK_NS))
+            PyErr_CheckSignals()
+        return True
+
+
+@cython.final
+cdef class ClientCore:
+    """The C side of a client: keeps it alive at the driver on its own thread, and queues what needs a decision."""
+
+    cdef apy_client_core_t *_core
+    cdef CncMapping _cnc
+    cdef CountersReader _counters
+    cdef int _generation
+    cdef bint _is_closed
+    cdef readonly int64_t client_id
+
+    def __cinit__(self, CncMapping cnc not None, *, int64_t driver_timeout_ms, int64_t keepalive_interval_ns,
+                  int64_t idle_sleep_ns, str client_name not None, str version not None, str commit not None):
+        cdef apy_client_params_t params
+        cdef bytes name = client_name.encode("ascii", "replace")
+        cdef bytes version_text = version.encode("ascii")
+        cdef bytes commit_text = commit.encode("ascii")
+        params.driver_timeout_ms = driver_timeout_ms
+        params.keepalive_interval_ns = keepalive_interval_ns
+        params.inter_service_timeout_ns = cnc._cnc.header.client_liveness_timeout_ns
+        params.idle_sleep_ns = idle_sleep_ns
+        params.client_name = name
+        params.version = version_text
+        params.commit = commit_text
+        self._cnc = cnc
+        self._generation = _generation
+        self._core = <apy_client_core_t *>aligned_alloc(64, sizeof(apy_client_core_t))
+        if self._core == NULL:
+            raise MemoryError
+        cdef int rc = apy_client_core_init(self._core, &cnc._cnc, &params, apy_clock_system())
+        if rc < 0:
+            free(self._core)
+            self._core = NULL
+            check(rc)
+        self.client_id = self._core.client_id
+        self._counters = counters_reader(cnc, &cnc._cnc.counters)
+
+    def __dealloc__(self):
+        # A fork's child has no such thread to stop, and leaves the parent's memory alone.
+        if self._core != NULL and self._generation == _generation:
+            with nogil:
+                apy_client_core_free(self._core)
+            free(self._core)
+
+    cdef int _check_open(self) except -1:
+        check_generation(self._generation)
+        if self._is_closed:
+            raise _errors.StateError("the client is closed")
+        return 0
+
+    def start(self):
+        """Start the core's thread."""
+        self._check_open()
+        check(apy_client_core_start(self._core))
+
+    def do_work(self):
+        """Run one duty cycle on the caller's thread, where none was started."""
+        self._check_open()
+        return apy_client_core_do_work(self._core)
+
+    def close(self):
+        """Tell the driver and stop the thread. Twice is fine."""
+        cdef int64_t body[2]
+        if self._is_closed or self._generation != _generation:
+            return
+        self._is_closed = True
+        self._counters._close()
+        body[0] = self.client_id
+        body[1] = -1
+        with nogil:
+            apy_client_core_stop(self._core)
+            apy_mpsc_ring_write(&self._cnc._cnc.ring, 0x0B, body, sizeof(body))
+            apy_client_core_wake(self._core)
+
+    @property
+    def is_closed(self):
+        """Whether close was called."""
+        return self._is_closed
+
+    @property
+    def is_terminated(self):
+        """Whether the core ended by itself: driver gone, client given up, or starved."""
+        return apy_load_acquire_i32(&self._core.is_terminated) != 0
+
+    @property
+    def counters(self):
+        """The driver's counters."""
+        self._check_open()
+        return self._counters
+
+    @property
+    def cnc(self):
+        """The mapping that everything of this client points into."""
+        return self._cnc
+
+    def next_correlation_id(self):
+        """An id that no other command of any client has."""
+        self._check_open()
+        return apy_mpsc_ring_next_correlation_id(&self._cnc._cnc.ring)
+
+    def command(self, int32_t type, const uint8_t[::1] body not None):
+        """Write a command to the driver; waits a little where its ring is full, then CapacityError."""
+        cdef apy_clock_t clock = apy_clock_system()
+        cdef int64_t started_ns = apy_nano_time(&clock)
+        cdef int rc
+        self._check_open()
+        while True:
+            rc = apy_client_core_command(self._core, type, &body[0], <int32_t>body.shape[0])
+            if rc != -8 or apy_nano_time(&clock) - started_ns > 1_000_000_000:
+                break
+            _time.sleep(0.001)
+            PyErr_CheckSignals()
+        if rc == -8:
+            raise _errors.CapacityError(f"the driver's command ring is full: command {type:#x} was not sent", rc)
+        check(rc)
+
+    def post(self, int32_t type, const uint8_t[::1] body not None):
+        """Write a command if there is room, and never fail: for finalizers."""
+        if not self._is_closed and self._generation == _generation:
+            apy_client_core_command(self._core, type, &body[0], <int32_t>body.shape[0])
+
+    def watch(self, int64_t id):
+        """Keep events that name this id."""
+        self._check_open()
+        check(apy_client_core_watch(self._core, id))
+
+    def unwatch(self, int64_t id):
+        """Drop events that name this id."""
+        if self._generation == _generation:
+            apy_client_core_unwatch(self._core, id)
+
+    def watch_counters(self, bint wanted):
+        """Keep the events of all counters, or only of those that are watched."""
+        self._check_open()
+        apy_store_release_i32(&self._core.wants_counters, wanted)
+
+    def awaiting(self, int32_t delta):
+        """Count calls that wait for the driver: meanwhile the core looks for events more often."""
+        if self._generation == _generation:
+            apy_client_core_await(self._core, delta)
+
+    def wait(self, timeout_s):
+        """Sleep until there may be events, the core is closed, or timeout_s passed."""
+        cdef int64_t timeout_ns = nanoseconds(timeout_s)
+        with nogil:
+            apy_client_core_wait(self._core, timeout_ns)
+
+    def wake(self):
+        """Make wait return."""
+        if self._generation == _generation:
+            apy_client_core_wake(self._core)
+
+    def next_event(self):
+        """The oldest event as (type, body), or None."""
+        check_generation(self._generation)
+        cdef apy_client_event_t *event = apy_client_core_next_event(self._core)
+        if event == NULL:
+            return None
+        try:
+            return event.type, PyBytes_FromStringAndSize(<const char *>event.body, event.length)
+        finally:
+            free(event)
+
+    def open_log(self, str path not None, bint pre_touch=False):
+        """Map a log that the driver made."""
+        return ClientLog(path, pre_touch)
+
+
+cdef class CounterBase:
+    """A counter of the driver's, for those who may change it."""
+
+    cdef CncMapping _cnc
+    cdef int64_t *_value
+    cdef int _generation
+    cdef bint _is_closed
+    cdef readonly int32_t counter_id
+    cdef readonly int64_t registration_id
+
+    def __cinit__(self, ClientCore core not None, int32_t counter_id, int64_t registration_id, *args, **kwargs):
+        if counter_id < 0 or counter_id >= core._cnc._cnc.counters.count_max:
+            raise _errors.CorruptError(f"counter id {counter_id}: ids are 0 to {core._cnc._cnc.counters.count_max - 1}")
+        self._cnc = core._cnc
+        self._generation = _generation
+        self._value = apy_counter_address(&core._cnc._cnc.counters, counter_id)
+        self.counter_id = counter_id
+        self.registration_id = registration_id
+
+    cdef int _check_open(self) except -1:
+        check_generation(self._generation)
+        if self._is_closed:
+            raise _errors.StateError(f"counter {self.counter_id} is closed: its id may be somebody else's")
+        return 0
+
+    def _mark_closed(self):
+        self._is_closed = True
+
+    @property
+    def is_closed(self):
+        """Whether it was closed, or its client."""
+        return self._is_closed
+
+    def get(self):
+        """The value, seeing all that its writer did before."""
+        self._check_open()
+        return apy_load_acquire_i64(self._value)
+
+    def set(self, int64_t value):
+        """Store a value after all that was done before."""
+        self._check_open()
+        apy_store_release_i64(self._value, value)
+
+    def get_and_add(self, int64_t delta):
+        """Add atomically; returns the value before."""
+        self._check_open()
+        return apy_fetch_add_i64(self._value, delta)
+
+    def compare_and_set(self, int64_t expected, int64_t value):
+        """Store value if expected is there; whether it was."""
+        self._check_open()
+        return apy_cas_i64(self._value, expected, value)
+
+    def propose_max(self, int64_t value):
+        """Store value if it is larger; for counters with one writer."""
+        self._check_open()
+        apy_propose_max_i64(self._value, value)

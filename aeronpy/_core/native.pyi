@@ -18,7 +18,6 @@ def parse_duration_ns(text: str) -> int:
 class LogMapping:
     """The memory of a log. Who holds a view of it keeps it mapped."""
 
-
 @final
 class LogBuffer:
     """A log file: three terms and the metadata of one stream."""
@@ -212,6 +211,200 @@ class CncFile:
 
 # --- driver ---
 
+def format_address(address: Buffer) -> str:
+    """Text of a ``sockaddr_storage``: ``a.b.c.d:port`` or ``[v6]:port``."""
+
+def log_file_length(term_length: int, page_size: int) -> int:
+    """Bytes of a log file with such terms."""
+
+def driver_heartbeat_age_ms(directory: str, timeout_ms: int) -> tuple[bool, int]:
+    """``(is_active, age)`` of the driver in a directory; waits up to ``timeout_ms`` for one that is starting."""
+
+@final
+class DriverCore:
+    """The native parts of one media driver: files, counters, logs, agents and their threads.
+
+    All but ``wake`` belongs to the decision thread. Nothing works in a forked child.
+    """
+
+    directory: str
+    page_size: int
+
+    def __new__(cls, directory: str, config: dict[str, Any], labels: list[bytes]) -> Self: ...
+    @property
+    def is_open(self) -> bool:
+        """True until closed, in the process that opened it."""
+    def ready(self) -> None:
+        """Let clients in: the last step of a start."""
+    def start(self, mode: int, settings: list[tuple[bytes, bytes, int, bytes | None]]) -> None:
+        """Start the threads of a mode; settings are ``(strategy, arguments, cpu, thread name or None)`` per agent."""
+    def stop(self) -> None:
+        """Join the threads; safe twice."""
+    def do_work(self) -> int:
+        """A cycle of every agent on this thread (INVOKER)."""
+    def idle(self, work: int) -> None:
+        """What the first agent's strategy does after such a cycle (INVOKER)."""
+    def close(self) -> None:
+        """Stop, free every resource, say goodbye to clients, unmap. Safe twice; nothing in a forked child."""
+    def wait(self, timeout_ns: int) -> bool:
+        """Sleep until the core has events, or somebody wakes us; False when the time is over."""
+    def wake(self) -> None:
+        """End a wait. Safe from any thread."""
+    def poll_events(self, limit: int) -> list[tuple[int, bytes]]:
+        """Up to ``limit`` events as ``(type, bytes)``."""
+    def add_client(self, client_id: int, counter_id: int) -> None:
+        """Watch a client's heartbeat."""
+    def remove_client(self, client_id: int) -> None:
+        """Watch it no more."""
+    def next_correlation_id(self) -> int:
+        """A fresh id from the counter that clients draw from too."""
+    def transmit(self, type_id: int, message: Buffer) -> None:
+        """Broadcast one event to all clients."""
+    def allocate_counter(
+        self,
+        type_id: int,
+        key: bytes,
+        label: bytes,
+        registration_id: int,
+        owner_id: int,
+        reference_id: int = 0,
+        value: int = 0,
+    ) -> int:
+        """Allocate a counter and return its id; key and label are clipped to their limits."""
+    def free_counter(self, counter_id: int) -> None:
+        """Give a counter back."""
+    def append_label(self, counter_id: int, text: bytes) -> None:
+        """Write on at the end of a counter's label."""
+    def set_key(self, counter_id: int, key: bytes) -> None:
+        """Rewrite a counter's key."""
+    def find_counter(self, type_id: int, registration_id: int) -> tuple[int, int] | None:
+        """``(counter id, owner id)`` of the allocated counter with this type and registration, or None."""
+    def counter_value(self, counter_id: int) -> int:
+        """The value of a counter."""
+    def set_counter(self, counter_id: int, value: int) -> None:
+        """Set the value of a counter that has no other writer."""
+    def count(self, system_counter: int, delta: int = 1) -> None:
+        """Add to a system counter, which any agent may write."""
+    def record_error(self, text: str) -> None:
+        """Put a sentence into the distinct error log and count it."""
+
+@final
+class IpcPublicationCore:
+    """A log whose readers map it themselves."""
+
+    def __new__(
+        cls,
+        core: DriverCore,
+        path: str,
+        log_settings: dict[str, Any],
+        start_position: int,
+        window_length: int,
+        exclusive: bool,
+        pub_pos_id: int,
+        pub_lmt_id: int,
+    ) -> Self: ...
+    def add(self) -> None:
+        """Let the core run it."""
+    def close(self) -> None:
+        """No client holds it any more: it drains."""
+    def revoke(self) -> None:
+        """End it without draining."""
+    def reject(self) -> None:
+        """Drop its subscribers and take none until the cool-down is over."""
+    def add_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> int | None:
+        """The join position, also set in the counter, or None when it takes no subscribers now."""
+    def remove_subscriber(self, registration_id: int) -> bool:
+        """True when it was there."""
+    def free(self) -> None:
+        """Unmap its log, once the core let go of it. Safe twice."""
+
+def interfaces() -> list[tuple[str, str, int, int, int]]:
+    """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
+
+@final
+class SendEndpointCore:
+    """The socket that the publications of one channel send from."""
+
+    def __new__(cls, core: DriverCore, channel: dict[str, Any], endpoint_id: int, status_id: int) -> Self: ...
+    def bound_address(self) -> bytes:
+        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
+    def add(self) -> None:
+        """Hand it to the sender; CapacityError when the sender's queue is full now."""
+    def remove(self) -> None:
+        """Ask the sender to let go of it; CapacityError when the sender's queue is full now."""
+    def free(self) -> None:
+        """Close its socket, once the sender let go of it. Safe twice."""
+
+@final
+class ReceiveEndpointCore:
+    """The socket that the subscriptions of one channel receive on."""
+
+    def __new__(cls, core: DriverCore, channel: dict[str, Any], endpoint_id: int, status_id: int) -> Self: ...
+    def bound_address(self) -> bytes:
+        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
+    def add(self) -> None:
+        """Hand it to the receiver; CapacityError when the receiver's queue is full now, as all below."""
+    def remove(self) -> None:
+        """Ask the receiver to let go of it."""
+    def add_stream(self, stream_id: int, session_id: int | None = None) -> None:
+        """Take a stream: of one session, or of all."""
+    def remove_stream(self, stream_id: int, session_id: int | None = None) -> None:
+        """Take it no more."""
+    def refuse_image(self, stream_id: int, session_id: int) -> None:
+        """No image was made for a SETUP: the next one may ask again."""
+    def free(self) -> None:
+        """Close its socket, once the receiver let go of it. Safe twice."""
+
+@final
+class NetworkPublicationCore:
+    """A log that the sender drains to the wire."""
+
+    def __new__(
+        cls,
+        core: DriverCore,
+        endpoint: SendEndpointCore,
+        path: str,
+        log_settings: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> Self: ...
+    def add(self) -> None:
+        """Let core and sender run it; CapacityError when the sender's queue is full now."""
+    def close(self) -> None:
+        """No client holds it any more: it drains."""
+    def revoke(self) -> None:
+        """End it without draining."""
+    def add_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> int | None:
+        """Let a spy in: the join position, also set in the counter, or None when it takes no spies now."""
+    def remove_subscriber(self, registration_id: int) -> bool:
+        """True when the spy was there."""
+    def free(self) -> None:
+        """Unmap its log, once sender and core let go of it. Safe twice."""
+
+@final
+class ImageCore:
+    """One stream from one source, rebuilt."""
+
+    def __new__(
+        cls,
+        core: DriverCore,
+        endpoint: ReceiveEndpointCore,
+        path: str,
+        log_settings: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> Self: ...
+    def add_first_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> None:
+        """A subscriber from the start, before core and receiver know the image; its counter is set already."""
+    def add(self) -> None:
+        """Let core and receiver run it; CapacityError when the receiver's queue is full now."""
+    def add_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> int | None:
+        """A late one: the join position, also set in the counter, or None when it takes none now."""
+    def remove_subscriber(self, registration_id: int) -> bool:
+        """True when it was there."""
+    def reject(self, reason: bytes) -> None:
+        """Answer the source with errors in place of status messages."""
+    def free(self) -> None:
+        """Unmap its log, once receiver and core let go of it. Safe twice."""
+
 # --- archive ---
 
 def put_i32_ordered(buffer: Buffer, offset: int, value: int) -> None:
@@ -258,3 +451,62 @@ class Recorder:
         """Stop the thread; what still records ends unreported. Safe twice, not while another thread waits."""
 
 # --- recording ---
+
+@final
+class SegmentColumns:
+    """Arrays that a SegmentScan appends rows to; those that are None are not wanted. Keeps them alive."""
+
+    def __new__(
+        cls,
+        rows_max: int,
+        bytes_max: int,
+        position: Buffer | None = None,
+        end_position: Buffer | None = None,
+        term_id: Buffer | None = None,
+        term_offset: Buffer | None = None,
+        flags: Buffer | None = None,
+        type: Buffer | None = None,
+        session_id: Buffer | None = None,
+        reserved_value: Buffer | None = None,
+        fragments: Buffer | None = None,
+        length: Buffer | None = None,
+        incomplete: Buffer | None = None,
+        payload_offsets: Buffer | None = None,
+        payload: Buffer | None = None,
+    ) -> SegmentColumns: ...
+    @property
+    def row_count(self) -> int: ...
+    @property
+    def byte_count(self) -> int: ...
+
+@final
+class SegmentScan:
+    """Walks the frames of a recording and appends what it finds to columns. For one thread."""
+
+    def __new__(
+        cls,
+        initial_term_id: int,
+        term_length: int,
+        stream_id: int,
+        position: int,
+        limit: int,
+        *,
+        from_position: int,
+        to_position: int,
+        frames: bool = False,
+        emit_incomplete: bool = False,
+        live: bool = False,
+    ) -> SegmentScan: ...
+    def run(self, memory: Buffer, columns: SegmentColumns) -> int: ...
+    @property
+    def position(self) -> int: ...
+    @position.setter
+    def position(self, value: int) -> None: ...
+    @property
+    def frame_count(self) -> int: ...
+    @property
+    def incomplete_count(self) -> int: ...
+    @property
+    def incomplete_position(self) -> int: ...
+    @property
+    def fault(self) -> tuple[int, int, bytes] | None: ...

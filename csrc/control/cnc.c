@@ -283,11 +283,16 @@ static int64_t deadline_of(const apy_clock_t *clock, int64_t timeout_ms)
 
 int apy_cnc_open(apy_cnc_t *cnc, const char *directory, int64_t timeout_ms)
 {
+    return apy_cnc_open_for(cnc, directory, timeout_ms, timeout_ms);
+}
+
+int apy_cnc_open_for(apy_cnc_t *cnc, const char *directory, int64_t timeout_ms, int64_t wait_ms)
+{
     if (timeout_ms < 0) {
         return apy_fail(APY_E_ARGUMENT, "a driver timeout of %lld ms", (long long)timeout_ms);
     }
     const apy_clock_t clock = apy_clock_system();
-    const int64_t deadline_ns = deadline_of(&clock, timeout_ms);
+    const int64_t deadline_ns = deadline_of(&clock, wait_ms);
     obstacle_t obstacle;
 
     do {
@@ -299,7 +304,7 @@ int apy_cnc_open(apy_cnc_t *cnc, const char *directory, int64_t timeout_ms)
         }
     } while (wait_until(&clock, deadline_ns, obstacle.retry_ms));
 
-    return apy_fail(APY_E_TIMEOUT, "no live media driver within %lld ms: %s", (long long)timeout_ms, obstacle.text);
+    return apy_fail(APY_E_TIMEOUT, "no live media driver within %lld ms: %s", (long long)wait_ms, obstacle.text);
 }
 
 int apy_cnc_map(apy_cnc_t *cnc, const char *directory, bool writable)

@@ -24,7 +24,8 @@ void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *
 
 COLD int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t length)
 {
-    const int64_t framed = (length + APY_FRAME_HEADER + APY_FRAME_ALIGN - 1) & ~(int64_t)(APY_FRAME_ALIGN - 1);
+    const int64_t sane = is_longer(length, INT32_MAX) ? INT32_MAX : length;
+    const int64_t framed = (sane + APY_FRAME_HEADER + APY_FRAME_ALIGN - 1) & ~(int64_t)(APY_FRAME_ALIGN - 1);
     if (position + framed >= append->position_max) {
         return APY_MAX_POSITION_EXCEEDED;
     }
@@ -33,7 +34,7 @@ COLD int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t 
 
 COLD int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64_t length_max)
 {
-    (void)apy_fail(APY_E_TOO_LONG, "%lld bytes: here at most %lld (MTU %d, term length %d)", (long long)length,
+    (void)apy_fail(APY_E_TOO_LONG, "%llu bytes: here at most %lld (MTU %d, term length %d)", (unsigned long long)length,
                    (long long)length_max, append->payload_max + APY_FRAME_HEADER, append->term_length);
     return APY_OFFER_ERROR;
 }
@@ -62,20 +63,30 @@ void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct i
 /* --- the concurrent kind --- */
 
 /* The append tripped the end of its term: pad what is left of it, once, and move on. */
-COLD static int64_t end_term(const apy_append_t *append, int32_t partition, spot_t spot, int64_t position)
+COLD static int64_t end_term(const apy_append_t *append, int32_t partition, int64_t raw_tail, int32_t required)
 {
-    if (spot.offset < append->term_length) { /* only the first to trip sees room */
-        write_padding(append, spot, append->term_length - spot.offset);
+    const int32_t offset = apy_tail_offset(raw_tail, append->term_length);
+    const spot_t spot = {append->terms[partition] + offset, apy_tail_term_id(raw_tail), offset};
+    if (offset < append->term_length) { /* only the first to trip sees room */
+        write_padding(append, spot, append->term_length - offset);
     }
+    const int64_t position = apy_position_of(spot.term_id, offset + required, append->shift, append->initial_term_id);
     if (position >= append->position_max) {
         /* Nobody rotates any more: undo the overshoot, so that no number of offers carries into the term id. */
         int64_t *tail = &append->meta->tails[partition];
-        const int64_t raw_tail = apy_load_acquire_i64(tail);
-        (void)apy_cas_i64(tail, raw_tail, apy_tail_pack(spot.term_id, append->term_length));
+        (void)apy_cas_i64(tail, apy_load_acquire_i64(tail), apy_tail_pack(spot.term_id, append->term_length));
         return APY_MAX_POSITION_EXCEEDED;
     }
     apy_log_meta_rotate(append->meta, apy_wrap_sub(spot.term_id, append->initial_term_id), spot.term_id);
     return APY_ADMIN_ACTION;
+}
+
+/* The tail looks as if it were at the limit; 0 when it only overshot the end of its term. */
+COLD static int64_t hold_back(const apy_append_t *append, int64_t limit, int32_t term_count, int64_t raw_tail,
+                              int64_t length)
+{
+    const int64_t position = ((int64_t)term_count << append->shift) + apy_tail_offset(raw_tail, append->term_length);
+    return position >= limit ? apy_at_limit(append, position, length) : 0;
 }
 
 /* 0 and *partition, or why nothing can be appended now. */
@@ -86,47 +97,47 @@ static inline int64_t may_append(const apy_append_t *append, int64_t length, int
     const int32_t index = apy_term_partition(term_count);
     const int64_t raw_tail = apy_load_acquire_i64(&append->meta->tails[index]);
 
+    *partition = index;
     if (UNLIKELY(term_count != apy_wrap_sub(apy_tail_term_id(raw_tail), append->initial_term_id))) {
         return APY_ADMIN_ACTION; /* another is half-way through the rotation */
     }
-    const int64_t position = ((int64_t)term_count << append->shift) + apy_tail_offset(raw_tail, append->term_length);
-    if (UNLIKELY(position >= limit)) {
-        return apy_at_limit(append, position, length);
+    if (UNLIKELY(((int64_t)term_count << append->shift) + (uint32_t)raw_tail >= limit)) {
+        return hold_back(append, limit, term_count, raw_tail, length);
     }
-    *partition = index;
     return 0;
 }
 
-/* Take required bytes: the new position and *spot, or why not. */
-static inline int64_t reserve(const apy_append_t *append, int32_t partition, int32_t required, spot_t *spot)
+/* Take required bytes. True: *spot is where, *result the new position; false: *result is why not. */
+static inline bool reserve(const apy_append_t *append, int32_t partition, int32_t required, spot_t *spot,
+                           int64_t *result)
 {
     /* The partition may have moved on three terms since it was looked at: only the value taken counts. */
     const int64_t raw_tail = apy_fetch_add_i64(&append->meta->tails[partition], required);
-    const int32_t offset = apy_tail_offset(raw_tail, append->term_length);
-    const int32_t end = offset + required;
+    const int64_t offset = (uint32_t)raw_tail;
+    if (UNLIKELY(offset + required > append->term_length)) {
+        *result = end_term(append, partition, raw_tail, required);
+        return false;
+    }
     spot->at = append->terms[partition] + offset;
     spot->term_id = apy_tail_term_id(raw_tail);
-    spot->offset = offset;
-    const int64_t position = apy_position_of(spot->term_id, end, append->shift, append->initial_term_id);
-    if (UNLIKELY(end > append->term_length)) {
-        return end_term(append, partition, *spot, position);
-    }
-    return position;
+    spot->offset = (int32_t)offset;
+    *result = apy_position_of(spot->term_id, (int32_t)offset + required, append->shift, append->initial_term_id);
+    return true;
 }
 
 COLD static int64_t offer_fragments(const apy_append_t *append, int32_t partition, const struct iovec *parts,
                                     int64_t length, apy_reserved_value_fn supplier, void *context)
 {
-    if (length > append->message_max) {
+    if (is_longer(length, append->message_max)) {
         return apy_fail_too_long(append, length, append->message_max);
     }
     spot_t spot;
+    int64_t result = 0;
     const int32_t required = (int32_t)apy_framed_length(length, append->payload_max);
-    const int64_t position = reserve(append, partition, required, &spot);
-    if (position > 0) {
+    if (reserve(append, partition, required, &spot, &result)) {
         apy_write_fragments(append, spot, parts, length, supplier, context);
     }
-    return position;
+    return result;
 }
 
 int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, int count,
@@ -138,16 +149,16 @@ int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, 
     if (UNLIKELY(refused != 0)) {
         return refused;
     }
-    if (UNLIKELY(length > append->payload_max)) {
+    if (UNLIKELY(is_longer(length, append->payload_max))) {
         return offer_fragments(append, partition, parts, length, supplier, context);
     }
     spot_t spot;
+    int64_t result = 0;
     const int32_t required = apy_frame_span((int32_t)length + APY_FRAME_HEADER);
-    const int64_t position = reserve(append, partition, required, &spot);
-    if (LIKELY(position > 0)) {
+    if (LIKELY(reserve(append, partition, required, &spot, &result))) {
         write_unfragmented(append, spot, parts, count, (int32_t)length, supplier, context);
     }
-    return position;
+    return result;
 }
 
 int64_t apy_append_claim(const apy_append_t *append, int32_t length, uint8_t **frame)
@@ -161,13 +172,13 @@ int64_t apy_append_claim(const apy_append_t *append, int32_t length, uint8_t **f
         return refused;
     }
     spot_t spot;
+    int64_t result = 0;
     const int32_t required = apy_frame_span(length + APY_FRAME_HEADER);
-    const int64_t position = reserve(append, partition, required, &spot);
-    if (LIKELY(position > 0)) {
+    if (LIKELY(reserve(append, partition, required, &spot, &result))) {
         frame_begin(append, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
         *frame = spot.at;
     }
-    return position;
+    return result;
 }
 
 /* A claim that the driver unblocked meanwhile is padding already, and stays so. */

@@ -61,32 +61,34 @@ static inline int64_t may_append(const apy_exclusive_t *exclusive, int64_t lengt
     return LIKELY(position < limit) ? 0 : apy_at_limit(&exclusive->base, position, length);
 }
 
-/* Take required bytes: the new position and *spot, or why not. The tail is published before the frame. */
-static inline int64_t reserve(apy_exclusive_t *exclusive, int32_t required, spot_t *spot)
+/* As of the concurrent kind. The tail is published before the frame. */
+static inline bool reserve(apy_exclusive_t *exclusive, int32_t required, spot_t *spot, int64_t *result)
 {
     const int32_t end = exclusive->term_offset + required;
-    *spot = current_spot(exclusive);
     publish_tail(exclusive, end);
     if (UNLIKELY(end > exclusive->base.term_length)) {
-        return end_term(exclusive);
+        *result = end_term(exclusive);
+        return false;
     }
+    *spot = current_spot(exclusive);
     exclusive->term_offset = end;
-    return exclusive->term_begin_position + end;
+    *result = exclusive->term_begin_position + end;
+    return true;
 }
 
 COLD static int64_t offer_fragments(apy_exclusive_t *exclusive, const struct iovec *parts, int64_t length,
                                     apy_reserved_value_fn supplier, void *context)
 {
     const apy_append_t *base = &exclusive->base;
-    if (length > base->message_max) {
+    if (is_longer(length, base->message_max)) {
         return apy_fail_too_long(base, length, base->message_max);
     }
     spot_t spot;
-    const int64_t position = reserve(exclusive, (int32_t)apy_framed_length(length, base->payload_max), &spot);
-    if (position > 0) {
+    int64_t result = 0;
+    if (reserve(exclusive, (int32_t)apy_framed_length(length, base->payload_max), &spot, &result)) {
         apy_write_fragments(base, spot, parts, length, supplier, context);
     }
-    return position;
+    return result;
 }
 
 int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *parts, int count,
@@ -97,15 +99,15 @@ int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *part
     if (UNLIKELY(refused != 0)) {
         return refused;
     }
-    if (UNLIKELY(length > exclusive->base.payload_max)) {
+    if (UNLIKELY(is_longer(length, exclusive->base.payload_max))) {
         return offer_fragments(exclusive, parts, length, supplier, context);
     }
     spot_t spot;
-    const int64_t position = reserve(exclusive, apy_frame_span((int32_t)length + APY_FRAME_HEADER), &spot);
-    if (LIKELY(position > 0)) {
+    int64_t result = 0;
+    if (LIKELY(reserve(exclusive, apy_frame_span((int32_t)length + APY_FRAME_HEADER), &spot, &result))) {
         write_unfragmented(&exclusive->base, spot, parts, count, (int32_t)length, supplier, context);
     }
-    return position;
+    return result;
 }
 
 int64_t apy_exclusive_claim(apy_exclusive_t *exclusive, int32_t length, uint8_t **frame)
@@ -118,12 +120,12 @@ int64_t apy_exclusive_claim(apy_exclusive_t *exclusive, int32_t length, uint8_t 
         return refused;
     }
     spot_t spot;
-    const int64_t position = reserve(exclusive, apy_frame_span(length + APY_FRAME_HEADER), &spot);
-    if (LIKELY(position > 0)) {
+    int64_t result = 0;
+    if (LIKELY(reserve(exclusive, apy_frame_span(length + APY_FRAME_HEADER), &spot, &result))) {
         frame_begin(&exclusive->base, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
         *frame = spot.at;
     }
-    return position;
+    return result;
 }
 
 int64_t apy_exclusive_append_padding(apy_exclusive_t *exclusive, int32_t length)
@@ -138,11 +140,11 @@ int64_t apy_exclusive_append_padding(apy_exclusive_t *exclusive, int32_t length)
         return refused;
     }
     spot_t spot;
-    const int64_t position = reserve(exclusive, apy_frame_span(length + APY_FRAME_HEADER), &spot);
-    if (position > 0) {
+    int64_t result = 0;
+    if (reserve(exclusive, apy_frame_span(length + APY_FRAME_HEADER), &spot, &result)) {
         write_padding(base, spot, length + APY_FRAME_HEADER);
     }
-    return position;
+    return result;
 }
 
 /* Does the block continue the stream just here? */
@@ -180,13 +182,15 @@ int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *blo
         return APY_OFFER_ERROR;
     }
 
-    spot_t spot;
-    const int64_t position = reserve(exclusive, length, &spot);
-    assert(position > 0);
+    spot_t spot = {NULL, 0, 0};
+    int64_t result = 0;
+    const bool has_room = reserve(exclusive, length, &spot, &result);
+    assert(has_room);
+    (void)has_room;
     memcpy(spot.at + APY_FRAME_HEADER, block + APY_FRAME_HEADER, (size_t)length - APY_FRAME_HEADER);
     memcpy(spot.at + sizeof(int64_t), block + sizeof(int64_t), APY_FRAME_HEADER - sizeof(int64_t));
     int64_t start = 0;
     memcpy(&start, block, sizeof(start));
     apy_store_release_i64((int64_t *)(void *)spot.at, start);
-    return position;
+    return result;
 }

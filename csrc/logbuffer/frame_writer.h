@@ -116,17 +116,24 @@ static inline void write_padding(const apy_append_t *append, spot_t spot, int32_
     frame_commit(spot.at, length);
 }
 
-/* Payload bytes of all parts; what no message can have for those that do not even add up. */
+/* Payload bytes of all parts. What does not fit in an int64 looks negative: ask with is_longer. */
 static inline int64_t message_length(const struct iovec *parts, int count)
 {
     if (LIKELY(count == 1)) {
-        return parts->iov_len <= INT32_MAX ? (int64_t)parts->iov_len : INT32_MAX;
+        return (int64_t)parts->iov_len;
     }
     int64_t length = 0;
-    for (int i = 0; i < count && length <= INT32_MAX; i++) {
-        length += parts[i].iov_len <= INT32_MAX ? (int64_t)parts[i].iov_len : INT32_MAX;
+    for (int i = 0; i < count; i++) {
+        if (__builtin_add_overflow(length, parts[i].iov_len, &length)) {
+            return INT64_MAX;
+        }
     }
-    return length <= INT32_MAX ? length : INT32_MAX;
+    return length;
+}
+
+static inline bool is_longer(int64_t length, int64_t length_max)
+{
+    return (uint64_t)length > (uint64_t)length_max;
 }
 
 /* --- the cold paths, in append.c --- */

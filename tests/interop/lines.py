@@ -80,11 +80,20 @@ class Lines:
 
 
 class Process(Lines):
-    """A program of its own."""
+    """A program of its own. It ends with its input, or where that is said, by SIGTERM and with exit code 0."""
 
-    def __init__(self, name: str, command: Sequence[str | Path], env: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        env: Mapping[str, str],
+        log: Path,
+        *,
+        ends_by_signal: bool = False,
+    ) -> None:
         super().__init__(name)
         self._log = log
+        self._ends_by_signal = ends_by_signal
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
                 [str(each) for each in command],
@@ -120,24 +129,26 @@ class Process(Lines):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
 
-    def terminate(self) -> int:
-        """End it as an operator would; its exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
-
     def close(self) -> None:
         """End it gently, or else not."""
+        code = 0
         if self.process.poll() is None:
             assert self.process.stdin is not None
             try:
-                self.process.stdin.close()
-                self.process.wait(10)
+                if self._ends_by_signal:
+                    self.process.send_signal(signal.SIGTERM)
+                else:
+                    self.process.stdin.close()
+                code = self.process.wait(10)
             except (subprocess.TimeoutExpired, BrokenPipeError):
                 self.kill()
+                code = -signal.SIGKILL
         self._reader.join(5)
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 stream.close()
+        if self._ends_by_signal:
+            assert code == 0, f"{self.name} ended with {code}; it said:\n{self.tail()}"
 
 
 class Hosted(Lines):

@@ -94,9 +94,16 @@ class Stage:
         self._count += 1
         return self.base / f"{self._count}.stderr"
 
-    def process(self, name: str, command: list[str | Path], env: dict[str, str] | None = None) -> Process:
+    def process(
+        self,
+        name: str,
+        command: list[str | Path],
+        env: dict[str, str] | None = None,
+        *,
+        ends_by_signal: bool = False,
+    ) -> Process:
         """Start a process that ends with the test."""
-        process = Process(name, command, env or {}, self._log())
+        process = Process(name, command, env or {}, self._log(), ends_by_signal=ends_by_signal)
         self._closers.append(process.close)
         self._programs.append(process)
         return process
@@ -120,13 +127,14 @@ class Stage:
         if make == "ours":
             env = {**settings, "AERON_DIR": str(aeron_dir), "AERON_THREADING_MODE": threading}
             env["AERON_DIR_DELETE_ON_START"] = "true"
-            process = self.process("our driver", [*prefix, sys.executable, "-m", "aeronpy.cli.driver"], env)
+            command: list[str | Path] = [*prefix, sys.executable, "-m", "aeronpy.cli.driver"]
+            process = self.process("our driver", command, env, ends_by_signal=True)
             await_driver(aeron_dir, process)
             return Driver(make, aeron_dir, process, process.kill)
         if make == "c":
             program = "tests.interop.programs.driver_pyaeron"
             python = peers.need_pyaeron()
-            command: list[str | Path] = [*prefix, python, "-m", program, str(aeron_dir), threading.lower()]
+            command = [*prefix, python, "-m", program, str(aeron_dir), threading.lower()]
             process = self.process("C driver", command, settings)
             process.expect("READY")
             return Driver(make, aeron_dir, process, process.kill)

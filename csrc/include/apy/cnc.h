@@ -63,6 +63,9 @@ void apy_cnc_ready(apy_cnc_t *cnc);
  */
 int apy_cnc_open(apy_cnc_t *cnc, const char *directory, int64_t timeout_ms);
 
+/* As open, but wait no longer than wait_ms for it, so that the caller can look at something else meanwhile. */
+int apy_cnc_open_for(apy_cnc_t *cnc, const char *directory, int64_t timeout_ms, int64_t wait_ms);
+
 /*
  * Map what is there, now, without asking for a live driver: for tools. writable false maps read-only.
  * APY_E_NOT_FOUND without a file, APY_E_STATE while its driver is starting, APY_E_VERSION, APY_E_CORRUPT.

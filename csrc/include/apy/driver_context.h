@@ -16,6 +16,8 @@
  * Constant after start but for the memory that the parts point to. Agents talk through inboxes only:
  * sender and receiver each have a command queue that the conductor core alone fills, and both report
  * to the core's inbox.
+ *
+ * Threads: any, by the rules of the parts.  Allocates: never.  Blocks: report_error, on the log's lock.
  */
 
 typedef struct apy_driver_config {

@@ -1,0 +1,240 @@
+# Wrappers of the client room: batches of messages.
+
+cdef class SubscriptionBase
+cdef class ImageList
+cdef class MessageBatch
+
+
+@cython.final
+cdef class BatchArray:
+    # One column of a batch: keeps the batch's memory while an array looks at it.
+    cdef MessageBatch _owner
+    cdef void *_data
+    cdef Py_ssize_t _count
+    cdef Py_ssize_t _item_bytes
+    cdef const char *_format
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if flags & PyBUF_WRITABLE:
+            raise BufferError("a batch is read-only")
+        buffer.obj = self
+        buffer.buf = self._data
+        buffer.len = self._count * self._item_bytes
+        buffer.itemsize = self._item_bytes
+        buffer.readonly = True
+        buffer.ndim = 1
+        buffer.format = <char *>self._format if flags & PyBUF_FORMAT else NULL
+        buffer.shape = &self._count
+        buffer.strides = &self._item_bytes
+        buffer.suboffsets = NULL
+        buffer.internal = NULL
+        self._owner._exports += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self._owner._exports -= 1
+
+
+@cython.final
+cdef class BatchPayload:
+    # Term memory under a batch: gives views whose owner is the log.
+    cdef object _owner
+    cdef const uint8_t *_data
+    cdef Py_ssize_t _length
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        fill_buffer(buffer, flags, self._owner, self._data, self._length, True)
+
+
+@cython.final
+cdef class MessageBatch:
+    """Many whole messages at once, where they lie. Close it (or leave its ``with`` block) to move the position.
+
+    Use after close raises StateError; arrays and views taken before stay readable, but their bytes may change.
+    """
+
+    cdef apy_batch_t _batch
+    cdef ImageList _list
+    cdef SubscriptionBase _subscription
+    cdef dict _taken
+    cdef Py_ssize_t _exports
+    cdef bint _is_open
+
+    def __init__(self):
+        raise TypeError("a MessageBatch comes from Subscription.poll_batch")
+
+    def __dealloc__(self):
+        apy_batch_free(&self._batch)
+
+    cdef bint _is_shared(self):
+        # The subscription's own reference and the caller's local one: anything more is somebody who kept it.
+        return (<PyObject *>self).ob_refcnt > 2
+
+    cdef void _begin(self, SubscriptionBase subscription):
+        self._subscription = subscription
+        self._is_open = True
+
+    cdef int _check(self) except -1:
+        if not self._is_open:
+            raise _errors.StateError("the batch is closed: its messages may have been overwritten")
+        return 0
+
+    def close(self):
+        """Move the position behind the batch's messages. Twice is fine."""
+        if self._is_open:
+            self._is_open = False
+            if self._subscription._generation == _generation:
+                apy_batch_commit(&self._batch)
+            self._subscription._dispatch.is_busy = False
+            self._subscription = None
+            self._list = None
+            self._taken = None
+
+    def __enter__(self):
+        self._check()
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __len__(self):
+        self._check()
+        return self._batch.count
+
+    cdef object _column(self, void *data, Py_ssize_t item_bytes, const char *format):
+        cdef BatchArray column = BatchArray.__new__(BatchArray)
+        self._check()
+        column._owner = self
+        column._data = data
+        column._count = self._batch.count
+        column._item_bytes = item_bytes
+        column._format = format
+        return _numpy().asarray(memoryview(column))
+
+    @property
+    def lengths(self):
+        """Payload bytes of each message, int32."""
+        return self._column(self._batch.lengths, 4, b"i")
+
+    @property
+    def positions(self):
+        """Position of the stream behind each message, int64."""
+        return self._column(self._batch.positions, 8, b"q")
+
+    @property
+    def session_ids(self):
+        """Publisher's session of each message, int32."""
+        return self._column(self._batch.session_ids, 4, b"i")
+
+    cdef object _log_of(self, int32_t index):
+        # The log whose mapping the payload lies in.
+        cdef int i
+        cdef ClientLog log
+        cdef const uint8_t *at = self._batch.payloads[index]
+        for i in range(self._list._count):
+            log = self._list._logs[i]
+            if log is not None and log._log.mapping.address <= at < log._log.mapping.address + log._log.mapping.length:
+                return log
+        return None
+
+    cdef object _owner_of(self, int32_t index):
+        cdef uint8_t *data
+        owner = self._log_of(index)
+        if owner is not None:
+            return owner
+        if self._taken is None:
+            self._taken = {}
+        owner = self._taken.get(index)
+        if owner is None:
+            data = apy_batch_take(&self._batch, index)
+            owner = self._taken[index] = owned_memory(data)
+        return owner
+
+    def payload(self, Py_ssize_t index):
+        """The bytes of one message, as a read-only memoryview; IndexError."""
+        cdef BatchPayload payload
+        self._check()
+        if index < 0:
+            index += self._batch.count
+        if index < 0 or index >= self._batch.count:
+            raise IndexError(f"message {index} of a batch of {self._batch.count}")
+        payload = BatchPayload.__new__(BatchPayload)
+        payload._owner = self._owner_of(<int32_t>index)
+        payload._data = self._batch.payloads[index]
+        payload._length = self._batch.lengths[index]
+        return memoryview(payload)
+
+    def __iter__(self):
+        cdef Py_ssize_t i
+        for i in range(len(self)):
+            yield self.payload(i)
+
+    def view(self, dtype, *, bint copy=False):
+        """The messages as an array of ``dtype``, one item each, without a copy.
+
+        Needs messages that are alike: equal lengths not shorter than the dtype, one behind the other in one log;
+        ArgumentError says what was met. With ``copy`` equal lengths are enough, and the array is the caller's.
+        """
+        cdef BatchPayload payload
+        cdef int64_t stride
+        cdef int32_t i, count = self._batch.count
+        self._check()
+        numpy = _numpy()
+        kind = numpy.dtype(dtype)
+        if count == 0:
+            return numpy.empty(0, kind)
+        for i in range(count):
+            if self._batch.lengths[i] != self._batch.lengths[0]:
+                raise _errors.ArgumentError(
+                    f"message {i} has {self._batch.lengths[i]} bytes, message 0 has {self._batch.lengths[0]}: "
+                    "they are not alike; use payload(i)")
+        if self._batch.lengths[0] < kind.itemsize:
+            raise _errors.ArgumentError(
+                f"messages of {self._batch.lengths[0]} bytes are shorter than the dtype's {kind.itemsize}")
+        if copy:
+            rows = self.gather().reshape(count, self._batch.lengths[0])
+            return numpy.ndarray((count,), kind, rows, 0, (self._batch.lengths[0],))
+        stride = apy_batch_stride(&self._batch)
+        if stride == 0:
+            raise _errors.ArgumentError(
+                "the messages do not lie one behind the other in one log (several images, padding or fragments): "
+                "give copy=True")
+        payload = BatchPayload.__new__(BatchPayload)
+        payload._owner = self._owner_of(0)
+        payload._data = self._batch.payloads[0]
+        payload._length = stride * (count - 1) + self._batch.lengths[0]
+        return numpy.ndarray((count,), kind, memoryview(payload), 0, (stride,))
+
+    def gather(self):
+        """All payloads, one behind the other, as a new array of uint8."""
+        self._check()
+        cdef int64_t total = apy_batch_bytes(&self._batch)
+        packed = _numpy().empty(total, "u1")
+        cdef uint8_t[::1] target = packed
+        if total > 0:
+            with nogil:
+                apy_batch_gather(&self._batch, &target[0])
+        return packed
+
+    def to_arrow(self):
+        """A pyarrow table of position (int64), session_id (int32) and payload (binary); a copy."""
+        import pyarrow
+        numpy = _numpy()
+        lengths = self.lengths
+        offsets = numpy.zeros(len(lengths) + 1, numpy.int64)
+        numpy.cumsum(lengths, out=offsets[1:])
+        payload = pyarrow.Array.from_buffers(
+            pyarrow.large_binary(), len(lengths),
+            [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(self.gather())])
+        return pyarrow.table({
+            "position": self.positions.copy(), "session_id": self.session_ids.copy(), "payload": payload})
+
+
+cdef object _numpy_module = None
+
+
+cdef object _numpy():
+    global _numpy_module
+    if _numpy_module is None:
+        import numpy
+        _numpy_module = numpy
+    return _numpy_module

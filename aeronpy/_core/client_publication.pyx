@@ -1,0 +1,517 @@
+# Wrappers of the client room: publications.
+
+cdef class PublicationBase
+cdef class Parts
+
+
+# Indexed by the negated code.
+cdef tuple _OFFER_RESULTS = (None, *(_OfferResult(-code) for code in range(1, 6)))
+
+
+cdef object offer_result(int64_t result):
+    if result > 0:
+        return result
+    if result > -6:
+        return _OFFER_RESULTS[-result]
+    raise _errors.TooLongError(apy_error_text().decode("utf-8", "replace"), -9)
+
+
+cdef int64_t supply_constant(void *context, uint8_t *frame, int32_t frame_length) noexcept nogil:
+    return (<int64_t *>context)[0]
+
+
+cdef struct supplier_t:
+    PyObject *function
+    PyObject *owner
+    bint failed
+
+
+cdef int64_t supply_called(void *context, uint8_t *frame, int32_t frame_length) noexcept:
+    # Frames must be committed whatever happens: after a failure the rest is sent with 0.
+    cdef supplier_t *supplier = <supplier_t *>context
+    if supplier.failed:
+        return 0
+    try:
+        return (<object>supplier.function)(PyBytes_FromStringAndSize(<const char *>frame + 32, frame_length - 32))
+    except BaseException as error:
+        supplier.failed = True
+        (<PublicationBase>supplier.owner)._supplier_error = error
+        return 0
+
+
+@cython.final
+cdef class BufferClaim:
+    """Space in a log for one message, written in place: leave the ``with`` block to send, by an error to drop it.
+
+    It is false when nothing was claimed: `result` says why.
+    """
+
+    cdef uint8_t *_frame
+    cdef int32_t _length
+    cdef ClientLog _log
+    cdef PublicationBase _publication
+    cdef object _view
+    cdef readonly object result
+
+    def __bool__(self):
+        return self._frame != NULL
+
+    def __len__(self):
+        return self._length
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        self._check_open()
+        fill_buffer(buffer, flags, self._log, self._frame + APY_FRAME_HEADER, self._length, False)
+
+    cdef int _check_open(self) except -1:
+        if self._publication is not None:
+            check_generation(self._publication._generation)
+        if self._frame == NULL:
+            raise _errors.StateError(f"there is no claim: it was ended, or refused with {self.result!r}")
+        return 0
+
+    cdef void _end(self):
+        # Views that the user took stay readable and writable memory, but the frame is no longer theirs.
+        self._frame = NULL
+        view, self._view = self._view, None
+        if view is not None:
+            try:
+                view.release()
+            except BufferError:
+                pass
+
+    @property
+    def buffer(self):
+        """The payload to fill in, as a writable memoryview; released when the claim ends."""
+        self._check_open()
+        if self._view is None:
+            self._view = memoryview(self)
+        return self._view
+
+    @property
+    def position(self):
+        """Stream position behind the message once it is committed."""
+        return self.result
+
+    @property
+    def reserved_value(self):
+        """The frame's reserved value, 0 unless set before the commit."""
+        self._check_open()
+        return (<apy_frame_t *>self._frame).reserved_value
+
+    @reserved_value.setter
+    def reserved_value(self, int64_t value):
+        self._check_open()
+        (<apy_frame_t *>self._frame).reserved_value = value
+
+    @property
+    def flags(self):
+        """The frame's flags, 0xC0 unless set before the commit."""
+        self._check_open()
+        return (<apy_frame_t *>self._frame).flags
+
+    @flags.setter
+    def flags(self, uint8_t value):
+        self._check_open()
+        (<apy_frame_t *>self._frame).flags = value
+
+    def commit(self):
+        """Send the message."""
+        self._check_open()
+        apy_claim_commit(self._frame)
+        self._end()
+
+    def abort(self):
+        """Drop the message: its space becomes padding."""
+        self._check_open()
+        apy_claim_abort(self._frame)
+        self._end()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if self._frame != NULL:
+            if kind is None:
+                self.commit()
+            else:
+                self.abort()
+
+    def __dealloc__(self):
+        # A claim that is never ended would block the stream for its subscribers.
+        if self._frame != NULL and self._publication is not None and self._publication._generation == _generation:
+            apy_claim_abort(self._frame)
+
+
+cdef class PublicationBase:
+    """What both kinds of publications share: offers, claims, positions."""
+
+    cdef apy_publication_t _publication
+    cdef int _generation
+    cdef bint _is_busy
+    cdef ClientLog _log
+    cdef CncMapping _cnc
+    cdef object _supplier_error
+    cdef object __weakref__
+    cdef readonly str channel
+    cdef readonly int32_t stream_id
+    cdef readonly int32_t session_id
+    cdef readonly int64_t registration_id
+    cdef readonly int64_t original_registration_id
+    cdef readonly int32_t position_limit_id
+    cdef readonly int32_t channel_status_id
+    cdef readonly int32_t mtu_length
+
+    def _attach(self, ClientCore core not None, ClientLog log not None, bint is_exclusive, str channel not None,
+                int32_t stream_id, int32_t session_id, int64_t registration_id, int64_t original_registration_id,
+                int32_t position_limit_id, int32_t channel_status_id):
+        if position_limit_id < 0 or position_limit_id >= core._cnc._cnc.counters.count_max:
+            raise _errors.CorruptError(f"counter id {position_limit_id} of the publication's limit is out of range")
+        self._cnc = core._cnc
+        self._log = log
+        self._generation = _generation
+        self.channel = channel
+        self.stream_id = stream_id
+        self.session_id = session_id
+        self.registration_id = registration_id
+        self.original_registration_id = original_registration_id
+        self.position_limit_id = position_limit_id
+        self.channel_status_id = channel_status_id
+        self.mtu_length = log._log.mtu
+        apy_publication_init(&self._publication, &log._log,
+                             apy_counter_address(&core._cnc._cnc.counters, position_limit_id), is_exclusive)
+
+    def __cinit__(self, *args, **kwargs):
+        self._publication.is_closed = 1
+        self._generation = _generation
+
+    def _mark_closed(self):
+        apy_publication_close(&self._publication)
+
+    def _release_log(self):
+        self._log = None
+
+    cdef int _refuse_busy(self) except -1:
+        raise _errors.StateError("an exclusive publication is in use by another thread: it takes one at a time")
+
+    def offer(self, buffer, *more, reserved_value=None):
+        """Append a message made of one or several buffers; returns the new position or an `OfferResult`.
+
+        ``reserved_value`` is an int, or is called with each frame's payload. Raises TooLongError above
+        `max_message_length`.
+        """
+        cdef iovec part
+        cdef Py_buffer held
+        cdef int64_t result
+        if self._generation != _generation:
+            refuse_fork()
+        if self._is_busy:
+            self._refuse_busy()
+        if more or reserved_value is not None:
+            return self._offer_parts((buffer, *more), reserved_value)
+        if type(buffer) is bytes:
+            part.iov_base = PyBytes_AS_STRING(buffer)
+            part.iov_len = PyBytes_GET_SIZE(buffer)
+            result = apy_publication_offer(&self._publication, &part, 1, NULL, NULL)
+        elif type(buffer) is FragmentView:
+            (<FragmentView>buffer)._check()
+            part.iov_base = <void *>(<FragmentView>buffer)._data
+            part.iov_len = (<FragmentView>buffer)._length
+            result = apy_publication_offer(&self._publication, &part, 1, NULL, NULL)
+        else:
+            PyObject_GetBuffer(buffer, &held, PyBUF_SIMPLE)
+            part.iov_base = held.buf
+            part.iov_len = held.len
+            result = apy_publication_offer(&self._publication, &part, 1, NULL, NULL)
+            PyBuffer_Release(&held)
+        return offer_result(result)
+
+    cdef object _offer_parts(self, tuple buffers, object reserved_value):
+        # Several buffers, or a reserved value: the GIL stays held, since the supplier may be Python.
+        cdef supplier_t supplier
+        cdef int64_t constant
+        cdef int64_t result
+        cdef Parts parts = Parts(buffers)
+        try:
+            if reserved_value is None:
+                result = apy_publication_offer(&self._publication, parts._parts, parts._count, NULL, NULL)
+            elif callable(reserved_value):
+                supplier.function = <PyObject *>reserved_value
+                supplier.owner = <PyObject *>self
+                supplier.failed = False
+                result = apy_publication_offer(&self._publication, parts._parts, parts._count,
+                                               supply_called, &supplier)
+                if supplier.failed:
+                    error, self._supplier_error = self._supplier_error, None
+                    raise error
+            else:
+                constant = reserved_value
+                result = apy_publication_offer(&self._publication, parts._parts, parts._count, supply_constant,
+                                               &constant)
+        finally:
+            parts._release()
+        return offer_result(result)
+
+    def send(self, buffer, *more, timeout_s=10.0, str idle="backoff"):
+        """Append a message, waiting up to timeout_s (None: for ever) until it is accepted; returns the position.
+
+        Waits without the GIL, by the idle strategy, and hears Ctrl-C. Raises AeronTimeoutError (a TimeoutError)
+        with what stood in the way, PublicationClosed, MaxPositionExceeded, or TooLongError.
+        """
+        cdef apy_clock_t clock = apy_clock_system()
+        cdef int64_t timeout_ns = nanoseconds(timeout_s)
+        cdef int64_t started_ns = apy_nano_time(&clock)
+        cdef int64_t left_ns, result
+        cdef apy_idle_t strategy
+        cdef bytes idle_text = idle.encode("ascii", "replace")
+        cdef ClientLog log = self._log  # stays mapped while this runs
+        if self._generation != _generation:
+            refuse_fork()
+        check(apy_idle_init(&strategy, idle_text, NULL))
+        if self._is_busy:
+            self._refuse_busy()
+        cdef Parts parts = Parts((buffer, *more) if more else (buffer,))
+        try:
+            result = apy_publication_offer(&self._publication, parts._parts, parts._count, NULL, NULL)
+            while -3 <= result <= -1:
+                left_ns = timeout_ns - (apy_nano_time(&clock) - started_ns)
+                if left_ns <= 0 and result != APY_ADMIN_ACTION:
+                    raise _errors.AeronTimeoutError(
+                        f"{_OFFER_RESULTS[-result].name} for {timeout_s} s on {self.channel} stream {self.stream_id}")
+                self._is_busy = self._publication.is_exclusive
+                with nogil:
+                    result = apy_publication_send(&self._publication, parts._parts, parts._count, NULL, NULL,
+                                                  &strategy, min(left_ns, SIGNAL_CHECK_NS))
+                self._is_busy = False
+                if -3 <= result <= -1:
+                    PyErr_CheckSignals()
+        finally:
+            parts._release()
+        self._raise_if_over(result)
+        return offer_result(result)
+
+    cdef int _raise_if_over(self, int64_t result) except -1:
+        if result == APY_CLOSED:
+            raise _errors.PublicationClosed(f"the publication on {self.channel} stream {self.stream_id} is closed")
+        if result == APY_MAX_POSITION_EXCEEDED:
+            raise _errors.MaxPositionExceeded(
+                f"the stream is full at position {self.max_possible_position}: add a new publication")
+        return 0
+
+    def offer_batch(self, messages):
+        """Append many messages in one crossing, without the GIL; returns how many were accepted, from the first on.
+
+        ``messages`` is a structured array or another 1-D array (an item each), a 2-D array of bytes (a row each),
+        or a pair ``(payload, lengths)`` of packed bytes and int32 lengths. Raises PublicationClosed and
+        MaxPositionExceeded when nothing was accepted for that reason, TooLongError, ArgumentError.
+        """
+        cdef Py_buffer held
+        cdef int64_t accepted, result = 0, stride, count, length
+        cdef ClientLog log = self._log  # stays mapped while this runs
+        if self._generation != _generation:
+            refuse_fork()
+        if self._is_busy:
+            self._refuse_busy()
+        if type(messages) is tuple:
+            return self._offer_packed(messages[0], messages[1])
+        PyObject_GetBuffer(messages, &held, PyBUF_STRIDES | PyBUF_FORMAT)
+        try:
+            if held.ndim == 2 and held.itemsize == 1 and (held.shape[1] <= 1 or held.strides[1] == 1):
+                length = held.shape[1]
+            elif held.ndim == 1 and held.itemsize > 1:
+                length = held.itemsize
+            else:
+                raise _errors.ArgumentError(
+                    f"a batch of {held.ndim} dimensions with items of {held.itemsize} bytes: give a structured array, "
+                    "a 2-D array of uint8 with contiguous rows, or (payload, lengths)")
+            count = held.shape[0]
+            stride = held.strides[0]
+            self._is_busy = self._publication.is_exclusive
+            with nogil:
+                accepted = apy_publication_offer_strided(&self._publication, <const uint8_t *>held.buf, stride,
+                                                         <int32_t>min(length, 0x7FFFFFFF), count, &result)
+            self._is_busy = False
+        finally:
+            PyBuffer_Release(&held)
+        return self._batch_result(accepted, result)
+
+    cdef object _batch_result(self, int64_t accepted, int64_t result):
+        if accepted == 0:
+            self._raise_if_over(result)
+            if result == APY_OFFER_ERROR:
+                offer_result(result)
+        return accepted
+
+    cdef object _offer_packed(self, object payload, object lengths):
+        cdef const uint8_t[::1] data = memoryview(payload).cast("B")
+        cdef const int32_t[::1] sizes
+        cdef int64_t accepted, result = 0, total = 0, i
+        cdef ClientLog log = self._log
+        try:
+            sizes = lengths
+        except (ValueError, TypeError):
+            sizes = _int32_array(lengths)
+        for i in range(sizes.shape[0]):
+            if sizes[i] < 0:
+                raise _errors.ArgumentError(f"message {i} has a length of {sizes[i]}")
+            total += sizes[i]
+        if total > data.shape[0]:
+            raise _errors.ArgumentError(f"the lengths add up to {total} bytes, the payload has {data.shape[0]}")
+        if sizes.shape[0] == 0:
+            return 0
+        cdef const uint8_t *first = &data[0] if data.shape[0] > 0 else NULL
+        self._is_busy = self._publication.is_exclusive
+        with nogil:
+            accepted = apy_publication_offer_packed(&self._publication, first, &sizes[0], sizes.shape[0], &result)
+        self._is_busy = False
+        return self._batch_result(accepted, result)
+
+    def try_claim(self, int32_t length):
+        """Claim space for a message of length bytes, up to `max_payload_length`; returns a `BufferClaim`.
+
+        The claim is false when it was refused; its ``result`` is the `OfferResult`. End it promptly: until then
+        subscribers wait.
+        """
+        cdef BufferClaim claim = BufferClaim.__new__(BufferClaim)
+        cdef uint8_t *frame = NULL
+        cdef int64_t result
+        if self._generation != _generation:
+            refuse_fork()
+        if self._is_busy:
+            self._refuse_busy()
+        result = apy_publication_claim(&self._publication, length, &frame)
+        claim.result = offer_result(result)
+        if result > 0:
+            claim._frame = frame
+            claim._length = length
+            claim._log = self._log
+            claim._publication = self
+        return claim
+
+    @property
+    def is_closed(self):
+        """Whether it was closed, or its client or driver is gone."""
+        return apy_publication_is_closed(&self._publication)
+
+    @property
+    def is_connected(self):
+        """Whether there is a subscriber."""
+        check_generation(self._generation)
+        return apy_publication_is_connected(&self._publication)
+
+    @property
+    def position(self):
+        """Position of the stream's end so far; OfferResult.CLOSED once closed."""
+        check_generation(self._generation)
+        cdef int64_t position = apy_publication_position(&self._publication)
+        return position if position >= 0 else _OFFER_RESULTS[-position]
+
+    @property
+    def position_limit(self):
+        """Position up to which offers are accepted now; OfferResult.CLOSED once closed."""
+        check_generation(self._generation)
+        cdef int64_t limit = apy_publication_position_limit(&self._publication)
+        return limit if limit != APY_CLOSED else _OFFER_RESULTS[4]
+
+    @property
+    def available_window(self):
+        """Bytes that may be offered now; OfferResult.CLOSED once closed."""
+        check_generation(self._generation)
+        cdef int64_t position = apy_publication_position(&self._publication)
+        if position < 0:
+            return _OFFER_RESULTS[-position]
+        return apy_publication_position_limit(&self._publication) - position
+
+    @property
+    def max_payload_length(self):
+        """Bytes of payload in one frame: longer messages go in fragments."""
+        return self._publication.exclusive.base.payload_max
+
+    @property
+    def max_message_length(self):
+        """Bytes of the longest message: the smaller of an eighth of a term and 16 MiB."""
+        return self._publication.exclusive.base.message_max
+
+    @property
+    def max_possible_position(self):
+        """Where the stream ends for ever."""
+        return self._publication.exclusive.base.position_max
+
+    @property
+    def term_buffer_length(self):
+        """Bytes of a term."""
+        return self._publication.exclusive.base.term_length
+
+    @property
+    def initial_term_id(self):
+        """Id of the stream's first term."""
+        return self._publication.exclusive.base.initial_term_id
+
+    @property
+    def position_bits_to_shift(self):
+        """log2 of the term length."""
+        return self._publication.exclusive.base.shift
+
+    @property
+    def native_address(self):
+        """Address of the C publication, for native code; valid while this object is open."""
+        check_generation(self._generation)
+        return <size_t>&self._publication
+
+    def _append_padding(self, int32_t length):
+        check_generation(self._generation)
+        if self._is_busy:
+            self._refuse_busy()
+        if apy_publication_is_closed(&self._publication):
+            return _OFFER_RESULTS[4]
+        return offer_result(apy_exclusive_append_padding(&self._publication.exclusive, length))
+
+    def _offer_block(self, const uint8_t[::1] block not None):
+        cdef int64_t result
+        check_generation(self._generation)
+        if self._is_busy:
+            self._refuse_busy()
+        if apy_publication_is_closed(&self._publication):
+            return _OFFER_RESULTS[4]
+        if block.shape[0] == 0 or block.shape[0] > 0x7FFFFFFF:
+            raise _errors.ArgumentError(f"a block of {block.shape[0]} bytes: it must hold whole frames of a term")
+        result = apy_exclusive_offer_block(&self._publication.exclusive, &block[0], <int32_t>block.shape[0])
+        if result == APY_OFFER_ERROR:
+            raise _errors.ArgumentError(apy_error_text().decode("utf-8", "replace"), -1)
+        return offer_result(result)
+
+
+def _int32_array(lengths):
+    import numpy
+    return numpy.ascontiguousarray(lengths, dtype=numpy.int32)
+
+
+@cython.final
+cdef class Parts:
+    # Buffers held for one message, as C wants them.
+    cdef iovec *_parts
+    cdef Py_buffer *_held
+    cdef int _count
+
+    def __cinit__(self, tuple buffers):
+        cdef Py_ssize_t count = len(buffers)
+        self._parts = <iovec *>malloc(count * sizeof(iovec))
+        self._held = <Py_buffer *>malloc(count * sizeof(Py_buffer))
+        if self._parts == NULL or self._held == NULL:
+            raise MemoryError
+        for buffer in buffers:
+            PyObject_GetBuffer(buffer, &self._held[self._count], PyBUF_SIMPLE)
+            self._parts[self._count].iov_base = self._held[self._count].buf
+            self._parts[self._count].iov_len = self._held[self._count].len
+            self._count += 1
+
+    cdef void _release(self):
+        cdef int i
+        for i in range(self._count):
+            PyBuffer_Release(&self._held[i])
+        self._count = 0
+
+    def __dealloc__(self):
+        self._release()
+        free(self._parts)
+        free(self._held)

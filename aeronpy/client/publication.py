@@ -1,0 +1,129 @@
+"""Publications: what a client sends on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import Buffer
+
+from aeronpy._core.native import PublicationBase
+from aeronpy.client import protocol
+from aeronpy.client.protocol import Command
+from aeronpy.client.status import channel_status, local_socket_addresses
+from aeronpy.client.values import ChannelStatus, OfferResult
+
+if TYPE_CHECKING:
+    from aeronpy.client.aeron import Aeron
+    from aeronpy.client.conductor import Conductor
+
+
+class _Publication(PublicationBase):
+    """What both kinds share with the driver."""
+
+    _aeron: Aeron | None = None
+    _conductor: Conductor | None = None
+    _revoke = False
+
+    def _own(self, aeron: Aeron | None, conductor: Conductor) -> None:
+        self._aeron = aeron
+        self._conductor = conductor
+
+    def close(self) -> None:
+        """Close here at once, and at the driver, which drains what was sent. Twice is fine."""
+        conductor = self._conductor
+        if conductor is None or self.is_closed:
+            return
+        client_id, revoke = conductor.core.client_id, self._revoke
+        conductor.close_resource(
+            self,  # type: ignore[arg-type]
+            Command.REMOVE_PUBLICATION,
+            lambda correlation_id: protocol.remove_publication(client_id, correlation_id, self.registration_id, revoke),
+        )
+        self._aeron = None
+
+    def __enter__(self):  # type: ignore[no-untyped-def]
+        """Nothing more than itself."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(channel={self.channel!r}, stream_id={self.stream_id}, "
+            f"session_id={self.session_id}{', closed' if self.is_closed else ''})"
+        )
+
+    def _owner(self) -> Conductor:
+        assert self._conductor is not None
+        self._conductor.check_open()
+        return self._conductor
+
+    @property
+    def is_original(self) -> bool:
+        """Whether this was the first of the publications that share the stream."""
+        return self.registration_id == self.original_registration_id
+
+    @property
+    def channel_status(self) -> ChannelStatus:
+        """State of the channel's endpoint."""
+        return channel_status(self._owner().core.counters, self.channel_status_id, self.is_closed)
+
+    @property
+    def local_socket_addresses(self) -> list[str]:
+        """Addresses that the sending endpoint is bound to."""
+        return local_socket_addresses(self._owner().core.counters, self.channel_status_id)
+
+    def _destination(self, command: Command, channel: str) -> int:
+        conductor = self._owner()
+        correlation_id = conductor.core.next_correlation_id()
+        body = protocol.destination(conductor.core.client_id, correlation_id, self.original_registration_id, channel)
+        return conductor.call(command, body, correlation_id, f"{command.name} {channel}")
+
+    def add_destination(self, channel: object) -> int:
+        """Send to one more destination (``control-mode=manual``); returns its id. Raises RegistrationError."""
+        return self._destination(Command.ADD_DESTINATION, str(channel))
+
+    def remove_destination(self, channel: object) -> None:
+        """Send to this destination no more. Raises RegistrationError."""
+        self._destination(Command.REMOVE_DESTINATION, str(channel))
+
+    def remove_destination_by_id(self, destination_id: int) -> None:
+        """Send to the destination no more that `add_destination` gave this id. Raises RegistrationError."""
+        conductor = self._owner()
+        correlation_id = conductor.core.next_correlation_id()
+        body = protocol.destination_by_id(
+            conductor.core.client_id, correlation_id, self.original_registration_id, destination_id
+        )
+        conductor.call(Command.REMOVE_DESTINATION_BY_ID, body, correlation_id, f"destination {destination_id}")
+
+
+class Publication(_Publication):
+    """A publication that any number of threads may use at once; processes that add the same one share its log."""
+
+
+class ExclusivePublication(_Publication):
+    """A publication with a stream of its own, for one thread at a time."""
+
+    def append_padding(self, length: int) -> int | OfferResult:
+        """Append padding of ``length`` bytes and a header, which readers skip; returns as `offer`."""
+        return self._append_padding(length)
+
+    def offer_block(self, block: Buffer) -> int | OfferResult:
+        """Append whole frames that continue this stream just here, as another log holds them; returns as `offer`.
+
+        Raises ArgumentError where they do not.
+        """
+        return self._offer_block(block)
+
+    def revoke_on_close(self) -> None:
+        """Let `close` end the stream at once, for subscribers too, whatever they have not read."""
+        self._revoke = True
+
+    def revoke(self) -> None:
+        """End the stream at once, for subscribers too."""
+        self._revoke = True
+        self.close()

@@ -1,0 +1,226 @@
+"""Sockets and who shares them (spec: client/driver protocol, 9.3 and 17.4; network protocol, 2.9)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final, Generic, TypeVar
+
+from aeronpy._core.native import ReceiveEndpointCore, SendEndpointCore
+from aeronpy.driver.addresses import Address
+from aeronpy.driver.counters import EndpointCounters
+from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.office import Office
+from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.errors import AeronTimeoutError, CapacityError
+
+_QUEUE_WAIT_S: Final = 5.0
+_QUEUE_POLL_S: Final = 0.001
+
+
+def when_there_is_room(act: Callable[[], None]) -> None:
+    """Do what puts something into an agent's queue, again while the queue is full."""
+    deadline = time.monotonic() + _QUEUE_WAIT_S
+    while True:
+        try:
+            return act()
+        except CapacityError:
+            if time.monotonic() > deadline:
+                raise AeronTimeoutError(f"an agent's queue had no room for {_QUEUE_WAIT_S} s") from None
+            time.sleep(_QUEUE_POLL_S)
+
+
+class ChannelEndpoint:
+    """What send and receive endpoints have in common: a channel, its counters, the life of a socket."""
+
+    def __init__(self, office: Office, channel: UdpChannel, endpoint_id: int, *, is_send: bool) -> None:
+        self.office = office
+        self.channel = channel
+        self.endpoint_id = endpoint_id
+        self.is_closing = False
+        settings = channel.native_settings(office.context)
+        self.so_sndbuf: int = settings["so_sndbuf"]
+        self.so_rcvbuf: int = settings["so_rcvbuf"]
+        self.counters = EndpointCounters(
+            office.core, is_send=is_send, channel=channel.text, registration_id=endpoint_id
+        )
+        make = SendEndpointCore if is_send else ReceiveEndpointCore
+        try:
+            self._core: SendEndpointCore | ReceiveEndpointCore = make(
+                office.core, settings, endpoint_id, self.counters.status_id
+            )
+        except BaseException:
+            self.counters.free()
+            raise
+        self.counters.bound(str(Address.unpack(self._core.bound_address())))
+        when_there_is_room(self._core.add)
+
+    @property
+    def status_id(self) -> int:
+        """The channel's status counter."""
+        return self.counters.status_id
+
+    @property
+    def effective_sndbuf(self) -> int:
+        """What the socket can send at once."""
+        return self.so_sndbuf or self.office.os_sndbuf[0]
+
+    @property
+    def effective_rcvbuf(self) -> int:
+        """What the socket can hold."""
+        return self.so_rcvbuf or self.office.os_rcvbuf[0]
+
+    @property
+    def is_used(self) -> bool:
+        """Does anything need it?"""
+        raise NotImplementedError
+
+    def close_if_unused(self) -> None:
+        """After the last user its agent lets go of it; `free` follows."""
+        if not self.is_used and not self.is_closing:
+            self.is_closing = True
+            self.counters.closing()
+            when_there_is_room(self._core.remove)
+
+    def free(self) -> None:
+        """Its agent let go of it."""
+        self._core.free()
+        self.counters.free()
+
+
+class SendEndpoint(ChannelEndpoint):
+    """Shared by the publications of one channel."""
+
+    def __init__(self, office: Office, channel: UdpChannel, endpoint_id: int) -> None:
+        super().__init__(office, channel, endpoint_id, is_send=True)
+        self.publication_count = 0
+
+    @property
+    def core(self) -> SendEndpointCore:
+        """The native half."""
+        assert isinstance(self._core, SendEndpointCore)
+        return self._core
+
+    @property
+    def is_used(self) -> bool:
+        """Is there a publication?"""
+        return self.publication_count > 0
+
+
+class ReceiveEndpoint(ChannelEndpoint):
+    """Shared by the subscriptions of one channel."""
+
+    def __init__(self, office: Office, channel: UdpChannel, endpoint_id: int) -> None:
+        super().__init__(office, channel, endpoint_id, is_send=False)
+        self.image_count = 0
+        self._interest: Counter[tuple[int, int | None]] = Counter()
+
+    @property
+    def core(self) -> ReceiveEndpointCore:
+        """The native half."""
+        assert isinstance(self._core, ReceiveEndpointCore)
+        return self._core
+
+    @property
+    def is_used(self) -> bool:
+        """Is there a subscription or an image?"""
+        return bool(self._interest) or self.image_count > 0
+
+    def add_interest(self, stream_id: int, session_id: int | None) -> None:
+        """One more subscription wants this."""
+        if self._interest[stream_id, session_id] == 0:
+            when_there_is_room(lambda: self.core.add_stream(stream_id, session_id))
+        self._interest[stream_id, session_id] += 1
+
+    def remove_interest(self, stream_id: int, session_id: int | None) -> None:
+        """One less."""
+        self._interest[stream_id, session_id] -= 1
+        if self._interest[stream_id, session_id] == 0:
+            del self._interest[stream_id, session_id]
+            when_there_is_room(lambda: self.core.remove_stream(stream_id, session_id))
+
+
+E = TypeVar("E", bound=ChannelEndpoint)
+
+
+class ChannelEndpoints(Generic[E]):
+    """All send endpoints, or all receive endpoints."""
+
+    def __init__(self, office: Office, make: Callable[[Office, UdpChannel, int], E]) -> None:
+        self._office = office
+        self._make = make
+        self._endpoints: dict[int, E] = {}
+
+    def __iter__(self) -> Iterator[E]:
+        return iter(list(self._endpoints.values()))
+
+    def get(self, endpoint_id: int) -> E | None:
+        """An endpoint that is not freed yet."""
+        return self._endpoints.get(endpoint_id)
+
+    def find(self, channel: UdpChannel) -> E | None:
+        """The endpoint that a channel shares, by tag or by canonical form; error 10 while that one is closing."""
+        found = self._by_tag(channel) or self._by_form(channel)
+        if found is None:
+            if channel.channel_tag is not None and not channel.names_addresses:
+                raise refuse(
+                    ErrorCode.GENERIC_ERROR,
+                    "URI must have explicit control, endpoint, or be manual control-mode when original: "
+                    f"channel={channel.text}",
+                )
+            return None
+        if found.is_closing:
+            raise refuse(
+                ErrorCode.RESOURCE_TEMPORARILY_UNAVAILABLE,
+                f"{found.channel.canonical_form} found in CLOSING state, please retry",
+            )
+        self._check_same(found, channel)
+        return found
+
+    def _by_tag(self, channel: UdpChannel) -> E | None:
+        if channel.channel_tag is None:
+            return None
+        for one in self:
+            if one.channel.channel_tag == channel.channel_tag:
+                addresses = (channel.remote, channel.local)
+                if channel.names_addresses and addresses != (one.channel.remote, one.channel.local):
+                    raise refuse(
+                        ErrorCode.GENERIC_ERROR,
+                        f"matching tag {channel.channel_tag} has mismatched endpoint or control: "
+                        f"{channel.text} <> {one.channel.text}",
+                    )
+                return one
+        return None
+
+    def _by_form(self, channel: UdpChannel) -> E | None:
+        for one in self:
+            tags = {one.channel.channel_tag, channel.channel_tag} - {None}
+            if one.channel.canonical_form == channel.canonical_form and len(tags) < 2:
+                return one
+        return None
+
+    @staticmethod
+    def _check_same(endpoint: E, channel: UdpChannel) -> None:
+        for name, existing, wanted in (
+            ("so-sndbuf", endpoint.so_sndbuf, channel.so_sndbuf),
+            ("so-rcvbuf", endpoint.so_rcvbuf, channel.so_rcvbuf),
+        ):
+            if wanted is not None and wanted != existing:
+                raise refuse(
+                    ErrorCode.GENERIC_ERROR,
+                    f"{name}={wanted} does not match existing value of {existing}: "
+                    f"existingChannel={endpoint.channel.text} channel={channel.text}",
+                )
+
+    def open(self, channel: UdpChannel, endpoint_id: int) -> E:
+        """A new endpoint with its socket bound."""
+        endpoint = self._make(self._office, channel, endpoint_id)
+        self._endpoints[endpoint_id] = endpoint
+        return endpoint
+
+    def on_gone(self, endpoint_id: int) -> None:
+        """The agent let go of one."""
+        endpoint = self._endpoints.pop(endpoint_id, None)
+        if endpoint is not None:
+            endpoint.free()

@@ -1,0 +1,288 @@
+"""The driver's conductor as far as it decides: commands of clients and events of the core, one at a time.
+
+The core (native, see csrc/driver/conductor) keeps streams, heartbeats and deadlines going by itself; this side may
+stall without harm. All of it runs on one thread: its own, or the caller's with INVOKER.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from aeronpy._core.native import DriverCore
+from aeronpy.driver import commands, events, replies, system_counters
+from aeronpy.driver.channel_values import IPC_PREFIX, SPY_CHANNEL_PREFIX
+from aeronpy.driver.client_counters import ClientCounters
+from aeronpy.driver.clients import Clients
+from aeronpy.driver.commands import Command
+from aeronpy.driver.context import MediaDriverContext
+from aeronpy.driver.error_code import ErrorCode, code_of, refuse, text_of
+from aeronpy.driver.events import EventType
+from aeronpy.driver.images import Images
+from aeronpy.driver.ipc_publications import IpcPublication, IpcPublications
+from aeronpy.driver.network_publications import NetworkPublications
+from aeronpy.driver.office import Office
+from aeronpy.driver.streams import Stream
+from aeronpy.driver.subscriptions import IpcSubscriptions, NetworkSubscriptions, SpySubscriptions
+from aeronpy.errors import AeronError
+
+EVENTS_PER_POLL: Final = 64
+IDLE_NS: Final = 60 * 1_000_000_000
+REASON_MAX: Final = 1023
+
+_log: Final = logging.getLogger(__name__)
+
+
+class DriverConductor:
+    """Decides; ``run`` is its thread, ``do_work`` a turn on the caller's."""
+
+    role_name: Final = "driver-conductor"
+
+    def __init__(self, context: MediaDriverContext, core: DriverCore, on_terminate: Callable[[], None]) -> None:
+        self._core = core
+        self._context = context
+        self._on_terminate = on_terminate
+        self._office = Office(context, core)
+        self._clients = Clients(self._office)
+        self._counters = ClientCounters(self._office, self._clients)
+        self._ipc_publications = IpcPublications(self._office, self._clients)
+        self._ipc_subscriptions = IpcSubscriptions(self._office, self._clients)
+        self._network_publications = NetworkPublications(self._office, self._clients)
+        self._spy_subscriptions = SpySubscriptions(self._office, self._clients)
+        self._network_subscriptions = NetworkSubscriptions(self._office, self._clients)
+        self._images = Images(self._office, self._network_subscriptions)
+        self._is_closing = False
+        self._stall_end_ns = 0
+
+    def run(self) -> None:
+        """Decide until `close`."""
+        while not self._is_closing:
+            if self.do_work() == 0:
+                self._core.wait(IDLE_NS)
+
+    def do_work(self) -> int:
+        """Decide what is there now; returns how many events that were."""
+        found = self._core.poll_events(EVENTS_PER_POLL)
+        for type_id, record in found:
+            self._on_event(EventType(type_id), record)
+        return len(found)
+
+    def close(self) -> None:
+        """Make ``run`` return. Safe from any thread, and twice."""
+        self._is_closing = True
+        self._core.wake()
+
+    # --- commands ---
+
+    def _on_command(self, event: events.CommandEvent) -> None:
+        self._count_stall(event.taken_ns)
+        try:
+            self._execute(commands.decode(event.type_id, event.message))
+        except Exception as error:
+            code = code_of(error)
+            text = text_of(error)
+            if code is not ErrorCode.RESOURCE_TEMPORARILY_UNAVAILABLE:
+                self._core.record_error(text)
+            if not isinstance(error, AeronError):
+                _log.error("command %d failed", event.type_id, exc_info=error)
+            self._office.send(replies.error(commands.correlation_id_of(event.message), code, text))
+
+    def _count_stall(self, taken_ns: int) -> None:
+        """A command that waited long stands for one stall of this thread, however many waited with it."""
+        now_ns = time.monotonic_ns()
+        waited_ns = now_ns - taken_ns
+        if waited_ns > self._context.driver_conductor_cycle_threshold and taken_ns > self._stall_end_ns:
+            self._stall_end_ns = now_ns
+            self._core.count(system_counters.CONDUCTOR_CYCLES_EXCEEDED)
+            _log.warning("the interpreter was stalled: a command waited %.3f s for its decision", waited_ns / 1e9)
+
+    def _execute(self, command: Command) -> None:
+        match command:
+            case commands.AddPublication():
+                self._add_publication(command)
+            case commands.RemovePublication():
+                self._remove_publication(command)
+            case commands.AddSubscription():
+                self._add_subscription(command)
+            case commands.RemoveSubscription():
+                self._remove_subscription(command)
+            case commands.AddCounter():
+                self._counters.add(command)
+            case commands.AddStaticCounter():
+                self._counters.add_static(command)
+            case commands.RemoveCounter():
+                self._counters.remove(command)
+            case commands.ClientClose():
+                self._clients.close(command.client_id)
+            case commands.RejectImage():
+                self._reject_image(command)
+            case commands.NextSessionId():
+                self._next_session_id(command)
+            case commands.TerminateDriver():
+                self._terminate()
+            case commands.Destination():
+                raise refuse(ErrorCode.NOT_SUPPORTED, f"destinations are not supported yet: {command.channel}")
+            case commands.RemoveDestinationById():
+                raise refuse(ErrorCode.UNKNOWN_PUBLICATION, f"unknown publication: {command.registration_id}")
+            case commands.Keepalive():
+                pass  # the core takes these, but for malformed ones
+
+    def _add_publication(self, command: commands.AddPublication) -> None:
+        if command.channel.startswith(IPC_PREFIX):
+            ipc_publication = self._ipc_publications.add(command)
+            if ipc_publication is not None:
+                self._link_ipc(ipc_publication)
+        elif command.channel.startswith(SPY_CHANNEL_PREFIX):
+            raise refuse(ErrorCode.INVALID_CHANNEL, f"a publication cannot be a spy: {command.channel}")
+        else:
+            publication = self._network_publications.add(command)
+            if publication is not None:
+                for spy in self._spy_subscriptions:
+                    self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
+
+    def _link_ipc(self, publication: IpcPublication) -> None:
+        """One is new, or takes readers again: who wants it joins."""
+        for subscription in self._ipc_subscriptions:
+            self._ipc_subscriptions.link(subscription, publication)
+
+    def _remove_publication(self, command: commands.RemovePublication) -> None:
+        client = self._clients.get(command.client_id)
+        publication = None if client is None else client.publications.pop(command.registration_id, None)
+        if publication is None:
+            raise refuse(
+                ErrorCode.UNKNOWN_PUBLICATION,
+                f"unknown publication: client_id={command.client_id} registration_id={command.registration_id}",
+            )
+        if command.is_revoke:
+            publication.revoke()
+        publication.release()
+        self._office.send(replies.operation_success(command.correlation_id))
+
+    def _add_subscription(self, command: commands.AddSubscription) -> None:
+        if command.channel.startswith(IPC_PREFIX):
+            subscription = self._ipc_subscriptions.add(command)
+            for ipc_publication in self._ipc_publications:
+                self._ipc_subscriptions.link(subscription, ipc_publication)
+        elif command.channel.startswith(SPY_CHANNEL_PREFIX):
+            spy = self._spy_subscriptions.add(command)
+            for publication in self._network_publications:
+                self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
+        else:
+            receiving = self._network_subscriptions.add(command)
+            for image in self._images:
+                self._network_subscriptions.link(receiving, image, image.endpoint)
+
+    def _remove_subscription(self, command: commands.RemoveSubscription) -> None:
+        kinds = (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions)
+        if not any(kind.remove(command.client_id, command.registration_id) for kind in kinds):
+            raise refuse(
+                ErrorCode.UNKNOWN_SUBSCRIPTION,
+                f"unknown subscription: client_id={command.client_id} registration_id={command.registration_id}",
+            )
+        self._office.send(replies.operation_success(command.correlation_id))
+
+    def _reject_image(self, command: commands.RejectImage) -> None:
+        if len(command.reason) > REASON_MAX:
+            raise refuse(
+                ErrorCode.GENERIC_ERROR, f"reason of {len(command.reason)} bytes: at most {REASON_MAX} are allowed"
+            )
+        publication = self._ipc_publications.get(command.image_correlation_id)
+        image = self._images.get(command.image_correlation_id)
+        if publication is not None:
+            publication.reject(command.reason)
+            self._core.count(system_counters.IMAGES_REJECTED)
+        elif image is not None:
+            image.core.reject(command.reason)
+        else:
+            raise refuse(
+                ErrorCode.GENERIC_ERROR, f"unable to resolve image for correlationId={command.image_correlation_id}"
+            )
+        self._office.send(replies.operation_success(command.correlation_id))
+
+    def _next_session_id(self, command: commands.NextSessionId) -> None:
+        def is_used(wanted: int) -> bool:
+            return self._ipc_publications.has_session(
+                command.stream_id, wanted
+            ) or self._network_publications.has_session(command.stream_id, wanted)
+
+        session_id = self._office.session_ids.take(is_used)
+        self._office.send(replies.next_session_id(command.correlation_id, session_id))
+
+    def _terminate(self) -> None:
+        if self._context.driver_termination_validator == "allow":
+            self._on_terminate()
+
+    # --- events of the core ---
+
+    def _on_event(self, kind: EventType, record: bytes) -> None:
+        try:
+            self._decide(kind, record)
+        except Exception as error:
+            if not isinstance(error, AeronError):
+                _log.error("event %s failed", kind.name, exc_info=error)
+            self._core.record_error(f"{kind.name}: {text_of(error)}")
+
+    def _decide(self, kind: EventType, record: bytes) -> None:
+        match kind:
+            case EventType.CLIENT_EXPIRED:
+                self._on_client_expired(events.resource_id(record))
+            case EventType.IPC_UNAVAILABLE:
+                self._on_unavailable(self._ipc_publications.get(events.resource_id(record)))
+            case EventType.IPC_GONE:
+                self._ipc_publications.on_gone(events.resource_id(record))
+            case EventType.IPC_COOLED_DOWN:
+                publication = self._ipc_publications.get(events.resource_id(record))
+                if publication is not None:
+                    self._link_ipc(publication)
+            case EventType.SPIES_DRAINED:
+                self._on_unavailable(self._network_publications.get(events.resource_id(record)))
+            case EventType.PUBLICATION_GONE:
+                self._network_publications.on_gone(events.resource_id(record))
+            case EventType.IMAGE_UNAVAILABLE:
+                self._on_unavailable(self._images.get(events.resource_id(record)))
+            case EventType.IMAGE_GONE:
+                self._images.on_gone(events.resource_id(record))
+            case EventType.SEND_ENDPOINT_GONE:
+                self._network_publications.endpoints.on_gone(events.resource_id(record))
+            case EventType.RECEIVE_ENDPOINT_GONE:
+                self._network_subscriptions.endpoints.on_gone(events.resource_id(record))
+            case EventType.SUBSCRIBER_UNAVAILABLE | EventType.SUBSCRIBER_AVAILABLE | EventType.SUBSCRIBER_CLOSED:
+                self._on_subscriber(kind, events.subscriber(record))
+            case EventType.SETUP:
+                self._images.on_setup(events.setup(record))
+            case EventType.PUBLICATION_ERROR:
+                self._network_publications.on_error(events.publication_error(record))
+            case EventType.COMMAND:
+                self._on_command(events.command(record))
+
+    def _on_client_expired(self, client_id: int) -> None:
+        if self._clients.remove(client_id) is not None:
+            for kind in (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions):
+                kind.remove_client(client_id)
+
+    def _stream(self, image_id: int) -> Stream | None:
+        return (
+            self._ipc_publications.get(image_id)
+            or self._network_publications.get(image_id)
+            or self._images.get(image_id)
+        )
+
+    @staticmethod
+    def _on_unavailable(stream: Stream | None) -> None:
+        if stream is not None:
+            stream.tell_all_unavailable()
+
+    def _on_subscriber(self, kind: EventType, event: events.SubscriberEvent) -> None:
+        """An untethered reader lagged, or is back."""
+        stream = self._stream(event.resource_id)
+        subscription = None if stream is None else stream.reader_of(event.subscription_id)
+        if stream is None or subscription is None:
+            return
+        if kind is EventType.SUBSCRIBER_UNAVAILABLE:
+            stream.tell_unavailable(subscription)
+        elif kind is EventType.SUBSCRIBER_AVAILABLE:
+            stream.tell_available(subscription)
+        else:
+            stream.unlink(subscription)

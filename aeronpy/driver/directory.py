@@ -1,0 +1,100 @@
+"""The life of a driver's directory: refused while alive, saved and replaced when dead (spec: shared memory, 4.1)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from datetime import datetime
+from typing import Final
+
+from aeronpy._core import native
+from aeronpy.errors import ActiveError, AeronError, StateError, VersionError
+
+CNC_FILE: Final = "cnc.dat"
+LOSS_REPORT_FILE: Final = "loss-report.dat"
+PUBLICATIONS: Final = "publications"
+IMAGES: Final = "images"
+
+_log: Final = logging.getLogger(__name__)
+
+
+def prepare(path: str, *, timeout_ms: int, delete_on_start: bool, warn_if_exists: bool) -> None:
+    """Make an empty directory at ``path``; raises `ActiveError` when a live driver has it."""
+    if os.path.isdir(path):
+        _refuse_foreign(path)
+        if warn_if_exists:
+            _log.warning("aeron directory %s exists already", path)
+        if not delete_on_start:
+            _refuse_active(path, timeout_ms, warn_if_exists)
+            _save_errors(path)
+        shutil.rmtree(path)
+    os.makedirs(path, mode=0o777)
+    for name in (PUBLICATIONS, IMAGES):
+        os.mkdir(os.path.join(path, name), mode=0o777)
+
+
+def _refuse_foreign(path: str) -> None:
+    """A directory without a CnC file that holds other things is somebody's mistake, and not ours to delete."""
+    names = set(os.listdir(path))
+    foreign = names - {LOSS_REPORT_FILE, PUBLICATIONS, IMAGES}
+    if CNC_FILE not in names and foreign:
+        raise StateError(
+            f"{path} is no Aeron directory: it holds {', '.join(sorted(foreign)[:3])}; give another aeron_dir"
+        )
+
+
+def _refuse_active(path: str, timeout_ms: int, warn_if_exists: bool) -> None:
+    if not os.path.exists(os.path.join(path, CNC_FILE)):
+        return
+    try:
+        is_active, age_ms = native.driver_heartbeat_age_ms(path, timeout_ms)
+    except VersionError as error:
+        raise ActiveError(f"{path} holds files of another version, which are not ours to replace: {error}") from error
+    except AeronError as error:
+        _log.warning("%s: %s; it is replaced", path, error)
+        return
+    if warn_if_exists:
+        _log.warning("heartbeat of the driver in %s is %d ms old", path, age_ms)
+    if is_active:
+        raise ActiveError(
+            f"Active media driver detected in {path}: its heartbeat is {age_ms} ms old, younger than the driver "
+            f"timeout of {timeout_ms} ms; stop it, or give this driver another aeron_dir"
+        )
+
+
+def _save_errors(path: str) -> None:
+    """Keep the error log of the driver before us beside the directory, if it has entries."""
+    try:
+        with native.CncFile(path) as cnc:
+            entries = list(cnc.errors())
+    except AeronError:
+        return  # no driver was ever ready here
+    if not entries:
+        return
+    now = datetime.now().astimezone()
+    stamp = f"{now:%Y-%m-%d %H-%M-%S}.{now.microsecond // 1000:03d}{now:%z}"
+    target = f"{path.rstrip('/')}-{stamp}-error.log"
+    with open(target, "w", encoding="utf-8") as file:
+        for entry in entries:
+            first, last = _local_time(entry.first_observation_ms), _local_time(entry.last_observation_ms)
+            file.write(f"***\n{entry.observations} observations from {first} to {last} for:\n {entry.text}\n")
+        file.write(f"\n{len(entries)} distinct errors observed.\n")
+    _log.warning("the error log of the driver before was saved to %s", target)
+
+
+def _local_time(epoch_ms: int) -> str:
+    return datetime.fromtimestamp(epoch_ms / 1000).astimezone().isoformat(timespec="milliseconds")
+
+
+def log_path(path: str, kind: str, correlation_id: int) -> str:
+    """Where a publication's or image's log lies."""
+    return os.path.join(path, kind, f"{correlation_id}.logbuffer")
+
+
+def remove_log(path: str) -> None:
+    """Delete a log that nobody needs any more; it may be gone already."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

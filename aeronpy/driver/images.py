@@ -1,0 +1,212 @@
+"""Streams that come in over UDP (spec: client/driver protocol, 10.4; network protocol, 4.3 and 4.14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aeronpy._core.native import ImageCore
+from aeronpy.driver import counters, directory
+from aeronpy.driver.addresses import Address
+from aeronpy.driver.channel_endpoints import ReceiveEndpoint, when_there_is_room
+from aeronpy.driver.counters import CounterType, StreamCounters
+from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.events import SetupEvent
+from aeronpy.driver.office import Office
+from aeronpy.driver.session_ids import wrap_i32
+from aeronpy.driver.streams import Stream
+from aeronpy.driver.subscriptions import NetworkSubscription, NetworkSubscriptions
+
+_SETUP_GROUP_FLAG = 0x40
+_TERM_MIN, _TERM_MAX = 64 << 10, 1 << 30
+_IMAGE_LOG = 2
+
+
+class Image(Stream):
+    """One session of a stream, from one source."""
+
+    def __init__(
+        self,
+        office: Office,
+        setup: SetupEvent,
+        endpoint: ReceiveEndpoint,
+        subscriptions: list[NetworkSubscription],
+    ) -> None:
+        correlation_id = office.core.next_correlation_id()
+        path = office.log_path(directory.IMAGES, correlation_id)
+        super().__init__(office, correlation_id, setup.session_id, setup.stream_id, path)
+        self.endpoint = endpoint
+        self.source_identity = str(Address.unpack(setup.source))
+        first = subscriptions[0]
+        self._counters = StreamCounters(
+            office.core,
+            correlation_id,
+            session_id=setup.session_id,
+            stream_id=setup.stream_id,
+            channel=first.channel,
+            owner_id=first.client_id,
+        )
+        self.join_position = (
+            wrap_i32(setup.active_term_id - setup.initial_term_id) * setup.term_length + setup.term_offset
+        )
+        try:
+            self.core = self._open(setup, first)
+        except BaseException:
+            self._counters.free()
+            raise
+        endpoint.image_count += 1
+
+    @property
+    def readable(self) -> ImageCore:
+        """The native half."""
+        return self.core
+
+    def _open(self, setup: SetupEvent, first: NetworkSubscription) -> ImageCore:
+        join = self.join_position
+        group = bool(setup.flags & _SETUP_GROUP_FLAG) if first.group is None else first.group
+        log_settings = self.office.log_settings() | {
+            "correlation_id": self.image_id,
+            "session_id": self.session_id,
+            "stream_id": self.stream_id,
+            "initial_term_id": setup.initial_term_id,
+            "start_term_id": setup.active_term_id,
+            "start_term_offset": setup.term_offset,
+            "term_length": setup.term_length,
+            "mtu": setup.mtu,
+            "receiver_window_length": min(first.window_length, setup.term_length // 2),
+            "socket_sndbuf_length": self.endpoint.so_sndbuf,
+            "socket_rcvbuf_length": self.endpoint.so_rcvbuf,
+            "entity_tag": 0,
+            "response_correlation_id": 0,
+            "untethered_window_limit_timeout_ns": first.untethered_window_limit_ns,
+            "untethered_linger_timeout_ns": first.untethered_linger_ns,
+            "untethered_resting_timeout_ns": first.untethered_resting_ns,
+            "group": group,
+            "rejoin": first.rejoin,
+            "reliable": first.reliable,
+            "sparse": first.sparse,
+            "tether": first.tether,
+            "type": _IMAGE_LOG,
+        }
+        settings = {
+            "channel": first.channel.encode("ascii", "replace"),
+            "source_identity": self.source_identity.encode(),
+            "group_tag": first.group_tag,
+            "nak_delay_ns": first.nak_delay_ns,
+            "source": setup.source,
+            "control": setup.control,
+            "rcv_hwm_id": self._counters.add(CounterType.RCV_HWM, join),
+            "rcv_pos_id": self._counters.add(CounterType.RCV_POS, join),
+            "naks_sent_id": self._counters.add(CounterType.RCV_NAKS_SENT, 0),
+        }
+        return ImageCore(self.office.core, self.endpoint.core, self.path, log_settings, settings)
+
+    def link_first(self, subscription: NetworkSubscription) -> None:
+        """A subscriber from the start: its client is told by `start`."""
+        counter_id = counters.add_subscriber_position(
+            self.office.core,
+            subscription_id=subscription.registration_id,
+            session_id=self.session_id,
+            stream_id=self.stream_id,
+            channel=subscription.channel,
+            client_id=subscription.client_id,
+            image_id=self.image_id,
+            join_position=self.join_position,
+        )
+        self.core.add_first_subscriber(
+            subscription.registration_id, counter_id, subscription.tether, subscription.rejoin
+        )
+        self.readers[subscription] = counter_id
+        subscription.streams.add(self)
+
+    def start(self) -> None:
+        """Let core and receiver run it."""
+        when_there_is_room(self.core.add)
+
+    def tell_all_available(self) -> None:
+        """To the subscribers from the start."""
+        for subscription in self.readers:
+            self.tell_available(subscription)
+
+    def free(self) -> None:
+        """Receiver and core let go of it: nothing stays."""
+        self.unlink_all()
+        self.core.free()
+        self._counters.free()
+        directory.remove_log(self.path)
+        self.endpoint.image_count -= 1
+        self.endpoint.close_if_unused()
+
+
+class Images:
+    """All of them, by correlation id."""
+
+    def __init__(self, office: Office, subscriptions: NetworkSubscriptions) -> None:
+        self._office = office
+        self._subscriptions = subscriptions
+        self._images: dict[int, Image] = {}
+
+    def __iter__(self) -> Iterator[Image]:
+        return iter(list(self._images.values()))
+
+    def get(self, image_id: int) -> Image | None:
+        """A known image."""
+        return self._images.get(image_id)
+
+    def on_setup(self, setup: SetupEvent) -> None:
+        """A stream without an image: make one if somebody wants it. After a failure the next SETUP asks again."""
+        endpoint = self._subscriptions.endpoints.get(setup.endpoint_id)
+        if endpoint is None or endpoint.is_closing:
+            return
+        wanted = self._subscriptions.of(endpoint, setup.stream_id, setup.session_id)
+        image = None
+        try:
+            if wanted:
+                _check_setup(setup, wanted[0], endpoint)
+                self._office.check_storage(setup.term_length)
+                image = self._make(setup, endpoint, wanted)
+        finally:
+            if image is None:
+                when_there_is_room(lambda: endpoint.core.refuse_image(setup.stream_id, setup.session_id))
+        if image is not None:
+            image.tell_all_available()
+
+    def _make(self, setup: SetupEvent, endpoint: ReceiveEndpoint, wanted: list[NetworkSubscription]) -> Image:
+        image = Image(self._office, setup, endpoint, wanted)
+        try:
+            for subscription in wanted:
+                image.link_first(subscription)
+            image.start()
+        except BaseException:
+            image.free()
+            raise
+        self._images[image.image_id] = image
+        return image
+
+    def on_gone(self, image_id: int) -> None:
+        """Receiver and core let go of one."""
+        image = self._images.pop(image_id, None)
+        if image is not None:
+            image.free()
+
+
+def _check_setup(setup: SetupEvent, subscription: NetworkSubscription, endpoint: ReceiveEndpoint) -> None:
+    """What the network says is checked before memory is made from it."""
+    where = f"streamId={setup.stream_id} sessionId={setup.session_id} source={Address.unpack(setup.source)}"
+    length = setup.term_length
+    if not _TERM_MIN <= length <= _TERM_MAX or length & (length - 1):
+        raise refuse(ErrorCode.GENERIC_ERROR, f"SETUP with term length {length}, which is none: {where}")
+    if not 0 <= setup.term_offset <= length or setup.term_offset % 32:
+        raise refuse(
+            ErrorCode.GENERIC_ERROR, f"SETUP with term offset {setup.term_offset} in a term of {length}: {where}"
+        )
+    if wrap_i32(setup.active_term_id - setup.initial_term_id) < 0:
+        raise refuse(ErrorCode.GENERIC_ERROR, f"SETUP with a term before the initial one: {where}")
+    if not 32 < setup.mtu <= 65504 or setup.mtu % 32:
+        raise refuse(ErrorCode.GENERIC_ERROR, f"SETUP with mtu {setup.mtu}, which is none: {where}")
+    if setup.mtu > subscription.window_length:
+        raise refuse(
+            ErrorCode.GENERIC_ERROR,
+            f"mtuLength={setup.mtu} > initialWindowLength={subscription.window_length}: {where}",
+        )
+    if setup.mtu > endpoint.effective_rcvbuf:
+        raise refuse(ErrorCode.GENERIC_ERROR, f"mtuLength={setup.mtu} > SO_RCVBUF={endpoint.effective_rcvbuf}: {where}")

@@ -1,0 +1,89 @@
+"""Publications whose readers map their log (spec: client/driver protocol, sections 9 and 17.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aeronpy._core.native import IpcPublicationCore
+from aeronpy.driver import replies
+from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
+from aeronpy.driver.clients import Clients
+from aeronpy.driver.commands import AddPublication
+from aeronpy.driver.counters import NULL_ID
+from aeronpy.driver.error_code import ErrorCode
+from aeronpy.driver.office import Office
+from aeronpy.driver.publication_params import PublicationParams
+from aeronpy.driver.publications import Publication, Publications
+
+
+class IpcPublication(Publication):
+    """A log in shared memory and nothing else."""
+
+    core: IpcPublicationCore
+
+    def _open(self, log_settings: dict[str, Any]) -> IpcPublicationCore:
+        core = IpcPublicationCore(
+            self.office.core,
+            self.path,
+            log_settings,
+            self.params.start_position,
+            self.params.window_length,
+            self.is_exclusive,
+            self.pub_pos_id,
+            self.limit_id,
+        )
+        core.add()
+        return core
+
+    @property
+    def status_id(self) -> int:
+        """There is no channel status without a channel."""
+        return NULL_ID
+
+    def reject(self, reason: bytes) -> None:
+        """A reader refused it: all lose it, until the cool-down is over."""
+        self.core.reject()
+        self.office.send(
+            replies.publication_error(
+                self.image_id,
+                session_id=self.session_id,
+                stream_id=self.stream_id,
+                code=ErrorCode.IMAGE_REJECTED,
+                text=reason,
+            )
+        )
+        self.tell_all_unavailable()
+        self.unlink_all()
+
+
+class IpcPublications(Publications[IpcPublication]):
+    """All of them."""
+
+    def __init__(self, office: Office, clients: Clients) -> None:
+        super().__init__(office)
+        self._clients = clients
+
+    def add(self, command: AddPublication) -> IpcPublication | None:
+        """ADD_PUBLICATION and its exclusive kin: the publication where a new one was made."""
+        uri = parse_channel(command.channel)
+        refuse_unsupported(uri)
+        client = self._clients.get_or_add(command.client_id)
+        params = PublicationParams.parse(uri, self._office.context, is_ipc=True)
+
+        publication = None if command.is_exclusive else self._shareable(command.stream_id)
+        is_new = publication is None
+        if publication is None:
+            self._office.check_storage(params.term_length)
+            session_id = self._take_session(command, params, lambda wanted: self.has_session(command.stream_id, wanted))
+            publication = IpcPublication(self._office, command, params, session_id)
+            self._publications[publication.image_id] = publication
+        else:
+            publication.params.check_same(params, publication.session_id, uri)
+
+        publication.holders += 1
+        client.publications[command.correlation_id] = publication
+        publication.tell_ready(command.correlation_id)
+        return publication if is_new else None
+
+    def _shareable(self, stream_id: int) -> IpcPublication | None:
+        return next((one for one in self if one.stream_id == stream_id and one.is_shareable), None)

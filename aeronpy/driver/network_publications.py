@@ -1,0 +1,190 @@
+"""Publications that are sent over UDP (spec: client/driver protocol, sections 9 and 17.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aeronpy._core.native import NetworkPublicationCore
+from aeronpy.driver import replies
+from aeronpy.driver.addresses import Address
+from aeronpy.driver.channel_endpoints import ChannelEndpoints, SendEndpoint, when_there_is_room
+from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
+from aeronpy.driver.clients import Clients
+from aeronpy.driver.commands import AddPublication
+from aeronpy.driver.counters import CounterType
+from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.events import PublicationErrorEvent
+from aeronpy.driver.office import Office
+from aeronpy.driver.publication_params import PublicationParams
+from aeronpy.driver.publications import Publication, Publications
+from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.uri import ChannelUri
+
+
+class NetworkPublication(Publication):
+    """A log that the sender drains; spies read it in place."""
+
+    core: NetworkPublicationCore
+
+    def __init__(
+        self,
+        office: Office,
+        command: AddPublication,
+        params: PublicationParams,
+        session_id: int,
+        endpoint: SendEndpoint,
+    ) -> None:
+        self.endpoint = endpoint
+        super().__init__(office, command, params, session_id)
+        when_there_is_room(self.core.add)
+        endpoint.publication_count += 1
+
+    def _open(self, log_settings: dict[str, Any]) -> NetworkPublicationCore:
+        start = self.params.start_position
+        log_settings |= {
+            "socket_sndbuf_length": self.endpoint.so_sndbuf,
+            "socket_rcvbuf_length": self.endpoint.so_rcvbuf,
+            "group": self.endpoint.channel.is_group,
+        }
+        settings = {
+            "start_position": start,
+            "max_resend": self.params.max_resend,
+            "exclusive": self.is_exclusive,
+            "send_response_setup": False,
+            "ttl": self.endpoint.channel.ttl,
+            "pub_pos_id": self.pub_pos_id,
+            "pub_lmt_id": self.limit_id,
+            "snd_pos_id": self._counters.add(CounterType.SND_POS, start),
+            "snd_lmt_id": self._counters.add(CounterType.SND_LMT, start),
+            "snd_bpe_id": self._counters.add(CounterType.SND_BPE, 0),
+            "naks_received_id": self._counters.add(CounterType.SND_NAKS_RECEIVED, 0),
+        }
+        return NetworkPublicationCore(self.office.core, self.endpoint.core, self.path, log_settings, settings)
+
+    @property
+    def status_id(self) -> int:
+        """The status of its endpoint."""
+        return self.endpoint.status_id
+
+    def free(self) -> None:
+        """Sender and core let go of it."""
+        super().free()
+        self.endpoint.publication_count -= 1
+        self.endpoint.close_if_unused()
+
+
+class NetworkPublications(Publications[NetworkPublication]):
+    """All of them, and the endpoints they send from."""
+
+    def __init__(self, office: Office, clients: Clients) -> None:
+        super().__init__(office)
+        self._clients = clients
+        self.endpoints: ChannelEndpoints[SendEndpoint] = ChannelEndpoints(office, SendEndpoint)
+
+    def add(self, command: AddPublication) -> NetworkPublication | None:
+        """ADD_PUBLICATION and its exclusive kin: the publication where a new one was made."""
+        uri = parse_channel(command.channel)
+        refuse_unsupported(uri)
+        channel = UdpChannel.parse(command.channel, uri, self._office.context)
+        client = self._clients.get_or_add(command.client_id)
+        params = PublicationParams.parse(uri, self._office.context, is_ipc=False)
+        _check_destination(channel)
+
+        endpoint = self.endpoints.find(channel)
+        self._check_mtu(channel, endpoint, params)
+        publication = None
+        if endpoint is not None and not command.is_exclusive:
+            publication = self._shareable(endpoint, command.stream_id)
+        is_new = publication is None
+        if publication is None:
+            publication = self._make(command, params, channel, endpoint)
+        else:
+            self._check_same(publication, params, uri)
+
+        publication.holders += 1
+        client.publications[command.correlation_id] = publication
+        publication.tell_ready(command.correlation_id)
+        return publication if is_new else None
+
+    def _make(
+        self,
+        command: AddPublication,
+        params: PublicationParams,
+        channel: UdpChannel,
+        endpoint: SendEndpoint | None,
+    ) -> NetworkPublication:
+        self._office.check_storage(params.term_length)
+
+        def is_used(session_id: int) -> bool:
+            return endpoint is not None and any(
+                one.endpoint is endpoint and one.stream_id == command.stream_id and one.session_id == session_id
+                for one in self
+            )
+
+        session_id = self._take_session(command, params, is_used)
+        used = endpoint or self.endpoints.open(channel, command.correlation_id)
+        try:
+            publication = NetworkPublication(self._office, command, params, session_id, used)
+        except BaseException:
+            used.close_if_unused()
+            raise
+        self._publications[publication.image_id] = publication
+        return publication
+
+    def _shareable(self, endpoint: SendEndpoint, stream_id: int) -> NetworkPublication | None:
+        for one in self:
+            if one.endpoint is endpoint and one.stream_id == stream_id and one.is_shareable:
+                return one
+        return None
+
+    @staticmethod
+    def _check_same(publication: NetworkPublication, params: PublicationParams, uri: ChannelUri) -> None:
+        publication.params.check_same(params, publication.session_id, uri)
+        existing, wanted = publication.params.spies_simulate_connection, params.spies_simulate_connection
+        if existing != wanted:
+            raise refuse(
+                ErrorCode.GENERIC_ERROR,
+                f"existing publication has different ssc: existing={existing} requested={wanted} in {uri}",
+            )
+
+    def _check_mtu(self, channel: UdpChannel, endpoint: SendEndpoint | None, params: PublicationParams) -> None:
+        if endpoint is not None:
+            limit = endpoint.effective_sndbuf
+        else:
+            limit = channel.so_sndbuf or self._office.context.socket_so_sndbuf or self._office.os_sndbuf[0]
+        if params.mtu > limit:
+            raise refuse(
+                ErrorCode.GENERIC_ERROR, f"mtu={params.mtu} is greater than so-sndbuf={limit}: channel={channel.text}"
+            )
+
+    def on_error(self, event: PublicationErrorEvent) -> None:
+        """A receiver refused the stream: tell clients, and operators."""
+        source = Address.unpack(event.source)
+        self._office.send(
+            replies.publication_error(
+                event.registration_id,
+                session_id=event.session_id,
+                stream_id=event.stream_id,
+                code=event.error_code,
+                text=event.text,
+                receiver_id=event.receiver_id,
+                group_tag=event.group_tag,
+                host=source.host,
+                port=source.port,
+            )
+        )
+        reason = event.text.decode("utf-8", "replace")
+        self._office.warn(
+            f"error frame received: sessionId={event.session_id} streamId={event.stream_id} "
+            f"errorCode={event.error_code} source={source} message={reason}"
+        )
+
+
+def _check_destination(channel: UdpChannel) -> None:
+    if channel.has_explicit_control and not channel.has_explicit_endpoint:
+        raise refuse(
+            ErrorCode.GENERIC_ERROR,
+            f"'control' parameter requires that either 'endpoint' or 'control-mode' is specified: {channel.text}",
+        )
+    if channel.has_explicit_endpoint and channel.remote.port == 0:
+        raise refuse(ErrorCode.GENERIC_ERROR, f"endpoint has port=0 for publication: channel={channel.text}")
