@@ -43,7 +43,9 @@ class WrittenRecording:
     def position(self) -> int:
         return self.start_position + len(self.data)
 
-    def frame(self, payload: bytes, flags: int = BEGIN | END, kind: int = DATA, length: int = -1, value: int = 0) -> int:
+    def frame(
+        self, payload: bytes, *, flags: int = BEGIN | END, kind: int = DATA, length: int = -1, value: int = 0
+    ) -> int:
         """Append one frame as it is told; returns its position."""
         at = self.position
         length = HEADER.size + len(payload) if length < 0 else length
@@ -68,7 +70,7 @@ class WrittenRecording:
         at = self.position
         for index, piece in enumerate(pieces):
             first, last = index == 0, index == len(pieces) - 1
-            self.frame(piece, BEGIN * first | END * last, value=value)
+            self.frame(piece, flags=BEGIN * first | END * last, value=value)
         return at
 
     def entry(self) -> bytes:

@@ -201,7 +201,9 @@ def _number_set(name: str, text: str) -> NumberSet | None:
     for item in text.split(","):
         match = _NUMBERS.fullmatch(item.strip())
         if match is None:
-            raise ArgumentError(f"{name} is a list such as '1,2,5-9', {item.strip()!r} in {text!r} is no number or range")
+            raise ArgumentError(
+                f"{name} is a list such as '1,2,5-9', {item.strip()!r} in {text!r} is no number or range"
+            )
         low = int(match[1])
         high = low if match[2] is None else int(match[2])
         if high < low:
@@ -238,8 +240,8 @@ def _positions(default: Word) -> Callable[[str, str], Positions]:
         if word is not None:
             return Positions(name, word)
         wrong = ArgumentError(
-            f'{name} is "earliest", "latest" or JSON such as {{"7": 4096, "8": "latest"}} with positions by recording id, '
-            f"not {text!r}"
+            f'{name} is "earliest", "latest" or JSON such as {{"7": 4096, "8": "latest"}} with positions by '
+            f"recording id, not {text!r}"
         )
         try:
             value = json.loads(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aeronpy.errors import ArgumentError, CorruptError, NotFoundError
@@ -90,7 +90,7 @@ def _check_positions_are_used(options: ReadOptions, chosen: list[int], catalog: 
 def _parts_of(path: str, entry: RecordingDescriptor, options: ReadOptions, with_texts: bool) -> list[Part]:
     where = f"{path}: recording {entry.recording_id}"
     for fault in entry.faults():
-        raise CorruptError(f"{where} cannot be read, its catalog entry is wrong: {fault}; leave it out with recordingIds")
+        raise CorruptError(f"{where} cannot be read: {fault} in the catalog; leave it out with recordingIds")
     edge = find_edge(path, entry)
     start = _resolve(where, options.starting, entry, edge)
     end = _resolve(where, options.ending, entry, edge)
@@ -100,9 +100,7 @@ def _parts_of(path: str, entry: RecordingDescriptor, options: ReadOptions, with_
     texts = (entry.stripped_channel, entry.source_identity) if with_texts else ("", "")
     # Where a recording ends at what is corrupt, only one task can know what comes before that.
     pieces = [(start, end)] if options.on_corrupt == "stop" else cut_range(files, start, end, options.split_bytes)
-    return [
-        Part(Range(files, low, high, edge.position, edge.is_live), *texts) for low, high in pieces if low < high
-    ]
+    return [Part(Range(files, low, high, edge.position, edge.is_live), *texts) for low, high in pieces if low < high]
 
 
 def _resolve(where: str, positions: Positions, entry: RecordingDescriptor, edge: Edge) -> int:
@@ -148,15 +146,9 @@ def _pack(parts: list[Part], split_bytes: int) -> Iterator[tuple[Part, ...]]:
             packed, size = [], 0
         size += length
         if packed and packed[-1].range.files == part.range.files:
-            before = packed.pop()
-            joined = Range(
-                part.range.files,
-                before.range.from_position,
-                part.range.to_position,
-                part.range.limit,
-                part.range.is_live,
-            )
-            part = Part(joined, part.channel, part.source_identity)
-        packed.append(part)
+            joined = replace(packed[-1].range, to_position=part.range.to_position)
+            packed[-1] = replace(part, range=joined)
+        else:
+            packed.append(part)
     if packed:
         yield tuple(packed)

@@ -6,16 +6,14 @@ something is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 try:
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
     from pyspark.sql.types import StructType
 except ImportError as error:  # no pyspark, or one before the Python Data Source API
-    raise ImportError(
-        f"aeronpy.spark needs pyspark 4.0 or newer ({error}): pip install 'aeronpy[spark]'"
-    ) from error
+    raise ImportError(f"aeronpy.spark needs pyspark 4.0 or newer ({error}): pip install 'aeronpy[spark]'") from error
 
 from aeronpy.spark.options import ReadOptions
 
@@ -26,14 +24,14 @@ if TYPE_CHECKING:
     from aeronpy.spark.planning import Part
 
 
-class AeronArchiveDataSource(DataSource):  # type: ignore[misc]
+class AeronArchiveDataSource(DataSource):
     """``spark.read.format("aeron-archive")``: the recordings of an archive directory, a row a message.
 
     Rows of a partition are in the order of their positions; across partitions sort by ``recording_id, position``.
     What is read is fixed when a DataFrame is planned first: load again to see what was recorded since.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._options = ReadOptions.parse(options)
 
@@ -53,21 +51,21 @@ class AeronArchiveDataSource(DataSource):  # type: ignore[misc]
         return AeronArchiveReader(self._options, schema)
 
 
-class MessagesPartition(InputPartition):  # type: ignore[misc]
+class MessagesPartition(InputPartition):
     """Parts of recordings for one task; it yields the messages that begin in them."""
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         super().__init__(parts)
 
 
-class RecordingsPartition(InputPartition):  # type: ignore[misc]
+class RecordingsPartition(InputPartition):
     """The catalog of one archive."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
 
 
-class AeronArchiveReader(DataSourceReader):  # type: ignore[misc]
+class AeronArchiveReader(DataSourceReader):
     """Plans on the driver and reads in tasks. Nothing in it changes after it was made."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:

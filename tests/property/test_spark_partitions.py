@@ -70,7 +70,7 @@ def read(options: dict[str, str]) -> list[tuple[Any, ...]]:
     high=st.floats(0, 1),
 )
 def test_partitions_give_what_a_sequential_decoder_gives(
-    recording: WrittenRecording, split: int, rows: int, batch_bytes: int, low: float, high: float
+    *, recording: WrittenRecording, split: int, rows: int, batch_bytes: int, low: float, high: float
 ) -> None:
     size = len(recording.data)
     start, end = (recording.start_position + int(size * each) for each in sorted((low, high)))

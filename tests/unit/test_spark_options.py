@@ -56,7 +56,9 @@ def test_stream_ids_may_be_negative() -> None:
     assert [number for number in range(-7, 9) if number in chosen] == [-5, -4, -3, 7]
 
 
-@pytest.mark.parametrize(("text", "size"), [("65536", 65536), ("64k", 65536), ("64 KiB", 65536), ("8m", 8 << 20), ("1G", 1 << 30)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("65536", 65536), ("64k", 65536), ("64 KiB", 65536), ("8m", 8 << 20), ("1G", 1 << 30)]
+)
 def test_sizes_take_units(text: str, size: int) -> None:
     assert parse(splitBytes=text).split_bytes == size
 
