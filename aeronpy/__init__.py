@@ -1,5 +1,10 @@
-"""Aeron for Python, whole: transport, media driver, archive and analytics, without a JVM."""
+"""Aeron for Python, whole: transport, media driver, archive and analytics, without a JVM.
 
+Public names are imported at first use, so that what is pure Python (recordings, Spark) works where the compiled
+module is not installed. A new name goes into both lists.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -28,7 +33,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Loaded when first asked for: what reads recordings must import where there is no compiled module, and fast.
 _HOMES: Final = {
     "BufferClaim": "aeronpy._core.native",
     "CounterInfo": "aeronpy._core.native",
@@ -59,9 +63,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    value = globals()[name] = getattr(importlib.import_module(home), name)
+    value = getattr(import_module(home), name)
+    globals()[name] = value
     return value
 
 

@@ -77,6 +77,7 @@ class ReadOptions:
     batch_bytes: int
     on_corrupt: Literal["fail", "skipTerm", "stop"]
     on_incomplete: Literal["drop", "fail", "emit"]
+    aeron_dir: str | None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
@@ -110,6 +111,7 @@ class ReadOptions:
                 _one_of("drop", "fail", "emit"),  # type: ignore[arg-type]
                 "drop",
             ),
+            aeron_dir=given.get("aerondir"),
         )
         parsed._check_together(given)
         return parsed
@@ -120,7 +122,7 @@ class ReadOptions:
             useless = sorted(_NAMES[name] for name in given if name not in _FOR_RECORDINGS)
             if useless:
                 raise ArgumentError(f"option {useless[0]} has no meaning with table=recordings: leave it out")
-        if self.payload == "none" and self.columns is not None and "payload" in self.columns:
+        if self.payload == "none" and "payload" in map(str.lower, self.columns or ()):
             raise ArgumentError("columns asks for payload and payload=none takes it away: leave one of them out")
         if self.unit == "frame" and "onincompletemessage" in given:
             raise ArgumentError("option onIncompleteMessage has no meaning with unit=frame: every frame is a row")
@@ -137,9 +139,10 @@ _NAMES: Final = {
     for name in (
         "path", "paths", "table", "unit", "columns", "payload", "recordingIds", "streamIds", "startingPositions",
         "endingPositions", "splitBytes", "batchRows", "batchBytes", "onCorrupt", "onIncompleteMessage",
+        "aeronDir",
     )
 }  # fmt: skip
-_FOR_RECORDINGS: Final = frozenset({"path", "paths", "table", "columns", "recordingids", "streamids"})
+_FOR_RECORDINGS: Final = frozenset({"path", "paths", "table", "columns", "recordingids", "streamids", "aerondir"})
 
 
 def _all_names() -> str:

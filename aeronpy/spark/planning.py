@@ -91,7 +91,7 @@ def _parts_of(path: str, entry: RecordingDescriptor, options: ReadOptions, with_
     where = f"{path}: recording {entry.recording_id}"
     for fault in entry.faults():
         raise CorruptError(f"{where} cannot be read: {fault} in the catalog; leave it out with recordingIds")
-    edge = find_edge(path, entry)
+    edge = find_edge(path, entry, aeron_dir=options.aeron_dir)
     start = _resolve(where, options.starting, entry, edge)
     end = _resolve(where, options.ending, entry, edge)
     if start > end and not edge.is_live:

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 RECORDING_COLUMNS: Final = {
     "recording_id": "int64",
     "state": "string",
-    "start_timestamp": "timestamp",
-    "stop_timestamp": "timestamp",
     "start_position": "int64",
     "stop_position": "int64",
+    "readable_position": "int64",
+    "start_timestamp": "timestamp",
+    "stop_timestamp": "timestamp",
     "initial_term_id": "int32",
     "segment_file_length": "int32",
     "term_buffer_length": "int32",
@@ -41,9 +42,11 @@ RECORDING_COLUMNS: Final = {
     "stripped_channel": "string",
     "original_channel": "string",
     "source_identity": "string",
-    "archive": "string",
+    "control_session_id": "int64",
+    "correlation_id": "int64",
+    "path": "string",
 }
-_MAY_BE_NULL: Final = frozenset({"stop_timestamp", "stop_position", "corrupt"})
+_MAY_BE_NULL: Final = frozenset({"stop_timestamp", "stop_position", "readable_position", "corrupt"})
 _SPARK: Final[dict[str, DataType]] = {
     "int64": LongType(),
     "int32": IntegerType(),
@@ -69,7 +72,7 @@ def inferred_schema(options: ReadOptions) -> StructType:
         names = list(options.columns)
         for name in names:
             _check_known(name, known, options)
-            if names.count(name) > 1:
+            if [each.lower() for each in names].count(name.lower()) > 1:
                 raise ArgumentError(f"columns has {name!r} twice")
     elif options.table == "recordings":
         names = list(RECORDING_COLUMNS)
@@ -77,37 +80,37 @@ def inferred_schema(options: ReadOptions) -> StructType:
         names = [name for name in default_columns(options.unit) if name in known]
         if options.on_incomplete == "emit":
             names.append("corrupt")
-    return StructType([StructField(name, _SPARK[known[name]]) for name in names])
+    return StructType([StructField(name, _SPARK[known[name.lower()]]) for name in names])
 
 
 def check_schema(schema: StructType, options: ReadOptions) -> None:
     """Refuse a schema, which may be the user's, that cannot be honoured to the letter; ArgumentError says why."""
     known = known_columns(options)
-    names = schema.fieldNames()
+    names = [name.lower() for name in schema.fieldNames()]
     if not names:
         raise ArgumentError("the schema has no column: ask for one at least, recording_id is the cheapest")
     for field in schema.fields:
         _check_known(field.name, known, options)
-        kind = _SPARK[known[field.name]]
+        kind = _SPARK[known[field.name.lower()]]
         if field.dataType != kind:
             raise ArgumentError(
                 f"column {field.name} is {kind.simpleString()}, the schema says {field.dataType.simpleString()}: "
                 "read it as it is and cast afterwards"
             )
-        if not field.nullable and field.name in _MAY_BE_NULL:
+        if not field.nullable and field.name.lower() in _MAY_BE_NULL:
             raise ArgumentError(f"column {field.name} may be null, the schema says it may not")
-        if names.count(field.name) > 1:
+        if names.count(field.name.lower()) > 1:
             raise ArgumentError(f"the schema has column {field.name} twice")
-    if options.columns is not None and tuple(names) != options.columns:
+    if options.columns is not None and names != [name.lower() for name in options.columns]:
         raise ArgumentError(
             f"columns asks for {', '.join(options.columns)} and .schema() for {', '.join(names)}: give one of the two"
         )
 
 
 def _check_known(name: str, known: dict[str, str], options: ReadOptions) -> None:
-    if name in known:
+    if name.lower() in known:
         return
-    if name == "payload" and options.payload == "none":
+    if name.lower() == "payload" and options.payload == "none":
         raise ArgumentError("the schema asks for payload and payload=none takes it away: leave one of them out")
     what = "table=recordings" if options.table == "recordings" else f"unit={options.unit}"
     nearest = difflib.get_close_matches(name.lower(), known, 1, 0.0)[0]
@@ -127,4 +130,6 @@ def arrow_schema(schema: StructType, options: ReadOptions) -> pa.Schema:
         "string": pa.string(),
         "timestamp": pa.timestamp("us", tz="UTC"),
     }
-    return pa.schema([pa.field(field.name, types[known[field.name]], field.nullable) for field in schema.fields])
+    return pa.schema(
+        [pa.field(field.name, types[known[field.name.lower()]], field.nullable) for field in schema.fields]
+    )

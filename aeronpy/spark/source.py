@@ -15,6 +15,7 @@ try:
 except ImportError as error:  # no pyspark, or one before the Python Data Source API
     raise ImportError(f"aeronpy.spark needs pyspark 4.0 or newer ({error}): pip install 'aeronpy[spark]'") from error
 
+from aeronpy.errors import CorruptError
 from aeronpy.spark.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class AeronArchiveReader(DataSourceReader):
 
         if self._options.table == "recordings":
             return [RecordingsPartition(path) for path in self._options.paths]
-        with_texts = not {"channel", "source_identity"}.isdisjoint(self._schema.fieldNames())
+        with_texts = not {"channel", "source_identity"}.isdisjoint(name.lower() for name in self._schema.fieldNames())
         return [MessagesPartition(parts) for parts in plan_messages(self._options, with_texts=with_texts)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
@@ -102,7 +103,7 @@ class AeronArchiveReader(DataSourceReader):
         options = self._options
         schema = arrow_schema(self._schema, options)
         # Constant columns alone would leave nothing to count rows by.
-        wanted = scanned_columns(schema.names) | {"position"}
+        wanted = scanned_columns(name.lower() for name in schema.names) | {"position"}
         policy = Policy(options.on_corrupt, options.on_incomplete, options.batch_rows, options.batch_bytes)
         for part in parts:
             for arrays in Walker(part.range, wanted, policy, frames=options.unit == "frame"):
@@ -119,32 +120,39 @@ class AeronArchiveReader(DataSourceReader):
         from aeronpy.spark.schema import arrow_schema
 
         schema = arrow_schema(self._schema, self._options)
-        rows = [_recording_row(entry, path) for entry in choose_entries(read_catalog(path), self._options)]
+        entries = choose_entries(read_catalog(path), self._options)
+        rows = [_recording_row(entry, path, self._options.aeron_dir) for entry in entries]
         yield pa.RecordBatch.from_arrays(
-            [pa.array([row[field.name] for row in rows], field.type) for field in schema], schema=schema
+            [pa.array([row[field.name.lower()] for row in rows], field.type) for field in schema], schema=schema
         )
 
 
-def _recording_row(entry: RecordingDescriptor, path: str) -> dict[str, Any]:
+def _recording_row(entry: RecordingDescriptor, path: str, aeron_dir: str | None) -> dict[str, Any]:
     """A catalog entry by the columns of table=recordings."""
-    return {
-        "recording_id": entry.recording_id,
+    from aeronpy.spark.schema import RECORDING_COLUMNS
+
+    row = {name: getattr(entry, name) for name in RECORDING_COLUMNS if hasattr(entry, name)}
+    return row | {
         "state": entry.state.name,
+        "stop_position": None if entry.is_active else entry.stop_position,
+        "readable_position": _readable_position(entry, path, aeron_dir),
         "start_timestamp": _microseconds(entry.start_timestamp),
         "stop_timestamp": _microseconds(entry.stop_timestamp),
-        "start_position": entry.start_position,
-        "stop_position": None if entry.stop_position == -1 else entry.stop_position,
-        "initial_term_id": entry.initial_term_id,
-        "segment_file_length": entry.segment_file_length,
-        "term_buffer_length": entry.term_buffer_length,
-        "mtu_length": entry.mtu_length,
-        "session_id": entry.session_id,
-        "stream_id": entry.stream_id,
-        "stripped_channel": entry.stripped_channel,
-        "original_channel": entry.original_channel,
-        "source_identity": entry.source_identity,
-        "archive": path,
+        "path": path,
     }
+
+
+def _readable_position(entry: RecordingDescriptor, path: str, aeron_dir: str | None) -> int | None:
+    """Where reading would end now; None for what cannot be read."""
+    from aeronpy.recording.catalog import RecordingState
+    from aeronpy.recording.live_edge import find_edge
+
+    if entry.state is not RecordingState.VALID or any(entry.faults()):
+        return None
+    try:
+        return find_edge(path, entry, aeron_dir=aeron_dir).position
+    except CorruptError:
+        return None
 
 
 def _microseconds(milliseconds: int) -> int | None:

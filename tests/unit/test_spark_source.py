@@ -67,11 +67,11 @@ def test_arrow_batches_have_the_exact_schema_that_spark_compares(golden: Path) -
 
 
 def test_a_schema_with_columns_that_may_not_be_null_is_honoured(golden: Path) -> None:
-    reader = reader_of(golden, "position BIGINT NOT NULL, length INT", recordingIds="0")
+    reader = reader_of(golden, "Position BIGINT NOT NULL, length INT", recordingIds="0")
 
     batch = next(reader.read(reader.partitions()[0]))
 
-    assert batch.schema == pa.schema([pa.field("position", pa.int64(), False), pa.field("length", pa.int32())])
+    assert batch.schema == pa.schema([pa.field("Position", pa.int64(), False), pa.field("length", pa.int32())])
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,8 @@ def test_the_table_of_recordings_is_the_catalog(golden: Path) -> None:
     for row, expected in zip(rows, EXPECTED["archive"]["recordings"], strict=True):
         assert row["recording_id"] == expected["recordingId"]
         assert row["state"] == expected["state"]
-        assert row["archive"] == str(golden)
+        assert row["path"] == str(golden)
+        assert row["readable_position"] == (expected["stopPosition"] if expected["state"] == "VALID" else None)
         for column, key in [
             ("start_position", "startPosition"), ("stop_position", "stopPosition"),
             ("initial_term_id", "initialTermId"), ("segment_file_length", "segmentFileLength"),
@@ -169,6 +170,7 @@ def test_the_table_of_recordings_has_no_stop_while_there_is_none(tmp_path: Path)
     (row,) = rows_of(reader_of(directory, table="recordings"))
 
     assert (row["stop_position"], row["stop_timestamp"]) == (None, None)
+    assert row["readable_position"] == 0  # nobody can tell how much of the only segment is complete
 
 
 def test_streams_and_recordings_choose_what_is_read(golden: Path) -> None:

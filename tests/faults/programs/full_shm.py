@@ -27,7 +27,10 @@ def main() -> None:
             try:
                 publications.append(aeron.add_publication(f"aeron:ipc?term-length={TERM_LENGTH}", stream_id))
             except RegistrationError as refused:
-                print(f"REFUSED after={len(publications)} code={refused.error_code} {refused}".replace("\n", " "), flush=True)
+                print(
+                    f"REFUSED after={len(publications)} code={refused.error_code} {refused}".replace("\n", " "),
+                    flush=True,
+                )
                 break
         for publication in publications:
             subscription = aeron.add_subscription("aeron:ipc", publication.stream_id)
