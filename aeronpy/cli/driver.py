@@ -106,3 +106,7 @@ def main() -> None:
         sys.exit(EXIT_FAILED)
     except click.exceptions.Exit as finished:
         sys.exit(finished.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -131,7 +131,7 @@ class Process(Lines):
 
     def close(self) -> None:
         """End it gently, or else not."""
-        code = 0
+        code = int(signal.SIGTERM)
         if self.process.poll() is None:
             assert self.process.stdin is not None
             try:
@@ -148,7 +148,7 @@ class Process(Lines):
             if stream is not None:
                 stream.close()
         if self._ends_by_signal:
-            assert code == 0, f"{self.name} ended with {code}; it said:\n{self.tail()}"
+            assert code == signal.SIGTERM, f"{self.name} ended with {code}; it said:\n{self.tail()}"
 
 
 class Hosted(Lines):

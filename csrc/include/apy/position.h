@@ -32,7 +32,8 @@ static inline int32_t apy_position_shift(int32_t term_length)
 
 static inline int64_t apy_position_of(int32_t term_id, int32_t offset, int32_t shift, int32_t initial_term_id)
 {
-    return ((int64_t)apy_wrap_sub(term_id, initial_term_id) << shift) + offset;
+    /* Not a shift: the term may lie before the initial one when the numbers came from elsewhere. */
+    return (int64_t)apy_wrap_sub(term_id, initial_term_id) * (INT64_C(1) << shift) + offset;
 }
 
 static inline int32_t apy_position_term_id(int64_t position, int32_t shift, int32_t initial_term_id)
