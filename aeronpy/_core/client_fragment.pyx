@@ -355,7 +355,8 @@ cdef class _Dispatch:
         return apy_propagate() if self.failed else 0
 
 
-cdef inline PyObject *call(_Dispatch dispatch, const uint8_t *buffer, size_t length, const apy_header_t *header):
+cdef inline PyObject *call(_Dispatch dispatch, const uint8_t *buffer, size_t length,
+                           const apy_header_t *header) noexcept:
     dispatch.view._data = buffer
     dispatch.view._length = <Py_ssize_t>length
     dispatch.header._header = header
