@@ -288,6 +288,11 @@ cdef class ClientCore:
         return self._is_closed
 
     @property
+    def is_forked(self):
+        """Whether this is a forked child's copy, whose threads and locks are the parent's."""
+        return self._generation != _generation
+
+    @property
     def is_terminated(self):
         """Whether the core ended by itself: driver gone, client given up, or starved."""
         return apy_load_acquire_i32(&self._core.is_terminated) != 0

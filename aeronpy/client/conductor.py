@@ -110,7 +110,9 @@ class Conductor:
         return work + self.service()
 
     def check_open(self) -> None:
-        """Raise where calls are not possible: closed, ended, or from inside a handler."""
+        """Raise where calls are not possible: forked, closed, ended, or from inside a handler."""
+        if self.core.is_forked:
+            self.core.next_correlation_id()  # refuses, with the reason
         if self.ended is not None:
             raise type(self.ended)(f"the client ended: {self.ended}")
         if self.is_closed:
@@ -363,6 +365,8 @@ class Conductor:
 
     def close_resource(self, resource: Resource, command: Command, body: Callable[[int], bytes]) -> None:
         """Close a resource here and tell the driver; the driver's answer is not awaited."""
+        if self.core.is_forked:
+            return
         with self._lock:
             if resource.is_closed:
                 return
@@ -400,6 +404,8 @@ class Conductor:
 
     def close(self) -> None:
         """Close everything, tell the driver, stop the threads. Twice is fine, and from any thread."""
+        if self.core.is_forked:
+            return
         with self._lock:
             if self.is_closed:
                 return

@@ -134,7 +134,7 @@ def test_several_buffers_make_one_message(pair: Pair) -> None:
 
 
 def test_positions_are_ints_that_stay_what_they_were(pair: Pair) -> None:
-    publication, subscription = pair
+    publication, _subscription = pair
     kept = []
     for _ in range(100):
         kept.append(publication.offer(b"x" * 32))
@@ -148,7 +148,7 @@ def test_reserved_values_are_constants_or_called_per_frame(pair: Pair) -> None:
     publication, subscription = pair
     seen = []
     publication.offer(b"x", reserved_value=-5)
-    publication.offer(b"z" * (publication.max_payload_length + 1), reserved_value=lambda frame: len(frame))
+    publication.offer(b"z" * (publication.max_payload_length + 1), reserved_value=len)
     publication.offer(b"y")
     poll_until(subscription, lambda buffer, header: seen.append(header.reserved_value), 4)
 
@@ -160,7 +160,9 @@ def test_reserved_values_are_constants_or_called_per_frame(pair: Pair) -> None:
 def test_a_claim_is_written_in_place_and_sent_or_dropped(pair: Pair) -> None:
     publication, subscription = pair
     with publication.try_claim(5) as claim:
-        assert claim and len(claim) == 5 and claim.position == 64
+        assert claim
+        assert len(claim) == 5
+        assert claim.position == 64
         claim.buffer[:] = b"first"
         claim.reserved_value = 9
         kept = claim.buffer
@@ -238,7 +240,8 @@ def test_a_view_of_alike_messages_is_strided_and_the_position_moves_at_close(pai
     with subscription.poll_batch() as batch:
         assert len(batch) == 50
         view = batch.view("<i8")
-        assert (view == sent).all() and view.strides == (64,)
+        assert (view == sent).all()
+        assert view.strides == (64,)
         assert batch.positions.tolist() == [64 * (n + 1) for n in range(50)]
         assert set(batch.lengths.tolist()) == {8}
         assert set(batch.session_ids.tolist()) == {publication.session_id}
@@ -472,12 +475,14 @@ def test_image_handlers_are_told_of_comers_and_goers(aeron: Aeron) -> None:
     until(lambda: subscription.image_count == 2)
     assert subscription.image_by_session_id(first.session_id) is not None
     (image,) = (image for image in subscription.images if image.session_id == second.session_id)
-    assert image.subscription is subscription and image.source_identity == "aeron:ipc"
+    assert image.subscription is subscription
+    assert image.source_identity == "aeron:ipc"
 
     second.revoke()
     until(lambda: len(told) == 3)
     assert told[-1] == ("-", second.session_id)
-    assert image.is_closed and image.is_publication_revoked
+    assert image.is_closed
+    assert image.is_publication_revoked
     assert image.poll(lambda buffer, header: None) == 0
     subscription.close()
     assert told[-1] == ("-", first.session_id)
@@ -579,7 +584,8 @@ def test_asynchronous_adds_are_there_when_they_are(aeron: Aeron) -> None:
     until(lambda: not aeron.has_active_commands)
     subscription = aeron.get_subscription(names[0])
     publication = aeron.get_exclusive_publication(names[1])
-    assert subscription is not None and publication is not None
+    assert subscription is not None
+    assert publication is not None
     publication.send(b"x")
     assert [message.payload for message in subscription.messages(limit=1)] == [b"x"]
 
@@ -587,7 +593,8 @@ def test_asynchronous_adds_are_there_when_they_are(aeron: Aeron) -> None:
 def test_publications_of_one_stream_share_its_session(aeron: Aeron) -> None:
     first, second = (aeron.add_publication(CHANNEL, 15) for _ in range(2))
     assert first.session_id == second.session_id
-    assert first.is_original and not second.is_original
+    assert first.is_original
+    assert not second.is_original
     assert second.original_registration_id == first.registration_id
     first.close()
     assert not second.is_closed
@@ -597,7 +604,8 @@ def test_udp_with_a_port_of_the_systems_choice(aeron: Aeron) -> None:
     subscription = aeron.add_subscription("aeron:udp?endpoint=127.0.0.1:0", 16)
     until(lambda: subscription.channel_status is ChannelStatus.ACTIVE)
     channel = subscription.try_resolve_channel_endpoint_port()
-    assert channel is not None and subscription.resolved_endpoint in channel
+    assert channel is not None
+    assert subscription.resolved_endpoint in channel
     publication = aeron.add_publication(channel, 16)
     for n in range(50):
         publication.send(bytes([n]) * 2000)
@@ -628,7 +636,8 @@ def test_calls_from_inside_handlers_are_refused(driver: MediaDriver) -> None:
         publication = aeron.add_publication(CHANNEL, 19)
         until(lambda: bool(errors))
         assert "from inside its handlers" in str(errors[0])
-        assert subscription.image_count == 1 and not publication.is_closed
+        assert subscription.image_count == 1
+        assert not publication.is_closed
 
 
 def test_an_invoked_client_runs_on_the_callers_thread(driver: MediaDriver) -> None:
