@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from aeronpy.client.values import ChannelStatus as ChannelStatus
     from aeronpy.client.values import ControlledAction as ControlledAction
     from aeronpy.client.values import OfferResult as OfferResult
+    from aeronpy.driver import MediaDriver as MediaDriver
+    from aeronpy.driver import ThreadingMode as ThreadingMode
     from aeronpy.uri import Channel as Channel
 
 __version__ = "0.1.0"
@@ -55,6 +57,8 @@ _HOMES: Final = {
     "ChannelStatus": "aeronpy.client.values",
     "ControlledAction": "aeronpy.client.values",
     "OfferResult": "aeronpy.client.values",
+    "MediaDriver": "aeronpy.driver",
+    "ThreadingMode": "aeronpy.driver",
     "Channel": "aeronpy.uri",
 }
 

@@ -95,6 +95,27 @@ cdef class Recorder:
             raise _errors.StateError(f"the recorder belongs to process {self._pid}, this is its fork")
         return 0
 
+    def add(self, int64_t recording_id, Image image not None, CounterBase counter not None, int64_t start_position,
+            int32_t segment_length):
+        """Record an image from its position on; the counter follows. StateError where a file is in the way."""
+        cdef apy_recording_params_t params
+        cdef ClientLog log = image._log
+        cdef int rc
+        self._check_open()
+        if log is None:
+            raise _errors.StateError(f"the image of session {image.session_id} has gone away")
+        apy_recording_source_init(&params.source, &image._reader)
+        params.recording_id = recording_id
+        params.start_position = start_position
+        params.recorded_position = counter._value
+        params.segment_length = segment_length
+        self._kept[recording_id] = (image, log, image._cnc, counter)
+        with nogil:
+            rc = apy_recorder_add(self._recorder, &params)
+        if rc < 0:
+            del self._kept[recording_id]
+        check(rc)
+
     def abort(self, int64_t recording_id):
         """Let a recording end where it is; whether there was one. `wait` tells when it has ended."""
         cdef int rc

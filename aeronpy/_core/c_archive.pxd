@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from aeronpy._core.c_base cimport apy_clock_t, apy_idle_t
+from aeronpy._core.c_client cimport apy_image_reader_t
 
 
 cdef extern from "apy/atomic.h" nogil:
@@ -19,11 +20,8 @@ cdef extern from "apy/error_log.h" nogil:
 
 cdef extern from "apy/recording_session.h" nogil:
     ctypedef struct apy_recording_source_t:
-        const uint8_t *terms[3]
-        const int64_t *end_of_stream_position
-        const int32_t *is_closed
-        int64_t *position
-        int32_t term_length
+        pass
+    void apy_recording_source_init(apy_recording_source_t *source, const apy_image_reader_t *reader)
     ctypedef struct apy_recording_params_t:
         apy_recording_source_t source
         int64_t recording_id

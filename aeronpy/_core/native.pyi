@@ -441,6 +441,10 @@ class Recorder:
         idle_arguments: str = "",
         cpu: int = -1,
     ) -> Self: ...
+    def add(
+        self, recording_id: int, image: Image, counter: CounterBase, start_position: int, segment_length: int
+    ) -> None:
+        """Record an image from its position on; the counter follows. StateError where a file is in the way."""
     def abort(self, recording_id: int) -> bool:
         """Let a recording end where it is; whether there was one. `wait` tells when it has ended."""
     def wait(self, timeout_s: float) -> tuple[int, int, int, str] | None:

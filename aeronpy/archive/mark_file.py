@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from aeronpy._core import native
-from aeronpy.archive.catalog import FILE_VERSION
+from aeronpy.archive.catalog import FILE_VERSION, allocate
 from aeronpy.errors import ActiveError, ArgumentError, CapacityError, VersionError
+from aeronpy.recording.catalog import FORMAT_MAJOR, version_text
+from aeronpy.recording.mark_file import LINK_FILE, LIVENESS_TIMEOUT_MS, MARK_FILE
 
-MARK_FILE_NAME: Final = "archive-mark.dat"
-LINK_FILE_NAME: Final = "archive-mark.lnk"
 HEADER_LENGTH: Final = 8192
-LIVENESS_TIMEOUT_MS: Final = 10_000
 ERROR_BUFFER_LENGTH_MIN: Final = 1 << 20
 PAGE_SIZE: Final = 4096
 
@@ -38,7 +37,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class MarkFile:
+class MarkFileWriter:
     """The mark file, held by a living archive. The recorder refreshes its timestamp from C."""
 
     def __init__(self, path: Path, file: mmap.mmap) -> None:
@@ -54,26 +53,26 @@ class MarkFile:
         aeron_dir: str = "",
         error_buffer_length: int = ERROR_BUFFER_LENGTH_MIN,
         clock_ms: Callable[[], int] = now_ms,
-    ) -> MarkFile:
+    ) -> MarkFileWriter:
         """Take the directory; ActiveError while another archive lives in it, VersionError for another format.
 
         The errors of the previous run are saved as text beside the file. Not ready before `signal_ready`.
         """
         if not ERROR_BUFFER_LENGTH_MIN <= error_buffer_length < (1 << 31) - HEADER_LENGTH:
             raise ArgumentError(f"error buffer of {error_buffer_length} bytes: at least {ERROR_BUFFER_LENGTH_MIN}")
-        path = directory / MARK_FILE_NAME
+        path = directory / MARK_FILE
         length = -(-(HEADER_LENGTH + error_buffer_length) // PAGE_SIZE) * PAGE_SIZE
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-            file = _map(fd, length)
+            file = _map(path, fd, length)
         except FileExistsError:
-            file = _map(os.open(path, os.O_RDWR | os.O_CLOEXEC), length)
+            file = _map(path, os.open(path, os.O_RDWR | os.O_CLOEXEC), length)
             try:
                 _take_over(path, file, clock_ms())
             except BaseException:
                 file.close()
                 raise
-        (directory / LINK_FILE_NAME).unlink(missing_ok=True)
+        (directory / LINK_FILE).unlink(missing_ok=True)
         strings = b"".join(struct.pack("<I", len(s)) + s for s in (b"", b"", b"", aeron_dir.encode("ascii")))
         if _STRINGS + len(strings) > HEADER_LENGTH:
             raise CapacityError(f"the Aeron directory's name of {len(aeron_dir)} bytes does not fit into {path}")
@@ -101,11 +100,10 @@ class MarkFile:
         self.buffer.flush()
 
 
-def _map(fd: int, length: int) -> mmap.mmap:
+def _map(path: Path, fd: int, length: int) -> mmap.mmap:
     try:
-        length = max(length, os.fstat(fd).st_size)
-        os.ftruncate(fd, length)
-        return mmap.mmap(fd, length)
+        allocate(fd, path, max(length, os.fstat(fd).st_size))
+        return mmap.mmap(fd, 0)
     finally:
         os.close(fd)
 
@@ -116,8 +114,8 @@ def _take_over(path: Path, file: mmap.mmap, now: int) -> None:
     at = _MESSAGE_HEADER.size if has_header else 0  # files of old releases begin with the block
     (version,) = struct.unpack_from("<i", file, at)
     (activity,) = struct.unpack_from("<q", file, at + 8)
-    if version not in (0, -1) and version >> 16 != FILE_VERSION >> 16:
-        raise VersionError(f"{path} has version {version >> 16}.{version >> 8 & 255}.{version & 255}, 3.x.y is served")
+    if version not in (0, -1) and version >> 16 != FORMAT_MAJOR:
+        raise VersionError(f"{path} has version {version_text(version)}, {FORMAT_MAJOR}.x is served: migrate it first")
     if activity == _ACTIVATING:
         raise ActiveError(
             f"{path}: an archive is starting in this directory; if none is, it died there: delete the file"

@@ -1,4 +1,8 @@
-"""Recordings as Spark rows: ``spark.read.format("aeron-archive").load("archive/")``. Needs pyspark 4.0 or later."""
+"""The PySpark source ``aeron-archive``: recordings of an Aeron archive as rows, one a message.
+
+``spark.read.format("aeron-archive").load("archive/")``; Spark finds it without registration where this package is
+installed. Batch reads; the options are those of `aeronpy.spark.options`.
+"""
 
 from aeronpy.spark.source import AeronArchiveDataSource
 

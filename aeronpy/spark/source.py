@@ -1,142 +1,159 @@
-"""The Python data source ``aeron-archive``: archive directories as batch DataFrames.
+"""The classes that Spark sees: the source, its reader and its partitions.
 
-Spark pickles these classes by the name of their module, so executors need this package too; the compiled module is
-used where it is installed and not needed.
+Spark imports this module in every session that looks for a Python source, so what reading needs is imported when
+something is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    from pyspark.sql.types import StructType
+except ImportError as error:  # no pyspark, or one before the Python Data Source API
+    raise ImportError(f"aeronpy.spark needs pyspark 4.0 or newer ({error}): pip install 'aeronpy[spark]'") from error
 
 from aeronpy.errors import CorruptError
-from aeronpy.recording.batch import Batch
-from aeronpy.recording.catalog import NULL, RecordingDescriptor, RecordingState
-from aeronpy.recording.columns import scanned_columns
-from aeronpy.recording.reader import ArchiveDirectory, open_archive
-from aeronpy.recording.walk import Walker
-from aeronpy.spark.options import Options
-from aeronpy.spark.plan import Part, is_chosen, plan
-from aeronpy.spark.schema import (
-    RECORDING_COLUMNS,
-    arrow_schema,
-    check_schema,
-    known_columns,
-    recordings_schema,
-    rows_schema,
-)
+from aeronpy.spark.options import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from aeronpy.recording.catalog import RecordingDescriptor
+    from aeronpy.spark.planning import Part
 
-class AeronArchiveDataSource(DataSource):  # type: ignore[misc, unused-ignore]
-    """``spark.read.format("aeron-archive").option(...).load(directory)``; for the options see ``options.NAMES``."""
+
+class AeronArchiveDataSource(DataSource):
+    """``spark.read.format("aeron-archive")``: the recordings of an archive directory, a row a message.
+
+    Rows of a partition are in the order of their positions; across partitions sort by ``recording_id, position``.
+    What is read is fixed when a DataFrame is planned first: load again to see what was recorded since.
+    """
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._options = ReadOptions.parse(options)
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """The name of the format."""
         return "aeron-archive"
 
     def schema(self) -> StructType:
-        """The columns that the options choose, all nullable."""
-        options = Options.parse(self.options)
-        if options.table == "recordings":
-            return recordings_schema()
-        return rows_schema(options.unit, options.columns)
+        """The schema where the user gives none: the default columns, or those of the option ``columns``."""
+        from aeronpy.spark.schema import inferred_schema
 
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of exactly the columns of the schema, which may be fewer, in its order."""
-        options = Options.parse(self.options)
-        if options.table == "recordings":
-            return RecordingsReader(options, schema)
-        return RowsReader(options, schema)
+        return inferred_schema(self._options)
+
+    def reader(self, schema: StructType) -> AeronArchiveReader:
+        """A reader of exactly these columns in this order, which may be a subset. Raises ArgumentError."""
+        return AeronArchiveReader(self._options, schema)
 
 
-class TaskParts(InputPartition):  # type: ignore[misc, unused-ignore]
-    """What one task reads."""
+class MessagesPartition(InputPartition):
+    """Parts of recordings for one task; it yields the messages that begin in them."""
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         super().__init__(parts)
-        self.parts = parts
 
 
-class RowsReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
-    """Messages or frames."""
+class RecordingsPartition(InputPartition):
+    """The catalog of one archive."""
 
-    def __init__(self, options: Options, schema: StructType) -> None:
-        check_schema(schema, known_columns(options.unit))
-        self._options, self._schema = options, schema
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+
+
+class AeronArchiveReader(DataSourceReader):
+    """Plans on the driver and reads in tasks. Nothing in it changes after it was made."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        from aeronpy.spark.schema import check_schema
+
+        check_schema(schema, options)
+        self._options = options
+        self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        """One for each task. Where a live recording ends is settled here, once for the DataFrame."""
-        return [TaskParts(parts) for parts in plan(self._options)]
+        """One partition for every ``splitBytes`` of recordings, or one for every archive's catalog."""
+        from aeronpy.spark.planning import plan_messages
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Arrow batches of one task. Raises CorruptError with file, position and the option that lifts it."""
-        if not isinstance(partition, TaskParts):
-            return  # an empty plan: Spark makes one partition of it that says nothing
+        if self._options.table == "recordings":
+            return [RecordingsPartition(path) for path in self._options.paths]
+        with_texts = not {"channel", "source_identity"}.isdisjoint(name.lower() for name in self._schema.fieldNames())
+        return [MessagesPartition(parts) for parts in plan_messages(self._options, with_texts=with_texts)]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """Arrow batches of at most ``batchRows`` rows. Raises CorruptError or NotFoundError, naming what lifts it."""
+        # For an empty list of partitions Spark makes one of its own, with nothing in it.
+        if isinstance(partition, RecordingsPartition):
+            return self._read_recordings(partition.value)
+        if isinstance(partition, MessagesPartition):
+            return self._read_messages(partition.value)
+        return iter(())
+
+    def _read_messages(self, parts: tuple[Part, ...]) -> Iterator[pa.RecordBatch]:
+        from aeronpy.recording.batch import Batch
+        from aeronpy.recording.columns import scanned_columns
+        from aeronpy.recording.walk import Policy, Walker
+        from aeronpy.spark.schema import arrow_schema
+
         options = self._options
-        schema = arrow_schema(self._schema, known_columns(options.unit))
-        # positions come along: they tell how many rows there are where all that is asked for is constant
-        wanted = scanned_columns(field.name.lower() for field in self._schema.fields) | {"position"}
-        for part, channel, source_identity in partition.parts:
-            for arrays in Walker(part, wanted, options.policy, frames=options.unit == "frame"):
-                batch = Batch(part.files, options.unit, len(arrays["position"]), arrays, channel, source_identity)
+        schema = arrow_schema(self._schema, options)
+        # Constant columns alone would leave nothing to count rows by.
+        wanted = scanned_columns(name.lower() for name in schema.names) | {"position"}
+        policy = Policy(options.on_corrupt, options.on_incomplete, options.batch_rows, options.batch_bytes)
+        for part in parts:
+            for arrays in Walker(part.range, wanted, policy, frames=options.unit == "frame"):
+                batch = Batch(
+                    part.range.files, options.unit, len(arrays["position"]), arrays, part.channel, part.source_identity
+                )
                 yield batch.to_arrow(schema=schema)
 
-
-class RecordingsReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
-    """The catalogs, a row a recording of any state."""
-
-    def __init__(self, options: Options, schema: StructType) -> None:
-        check_schema(schema, RECORDING_COLUMNS)
-        self._options, self._schema = options, schema
-
-    def partitions(self) -> list[InputPartition]:
-        """One for each path."""
-        return [InputPartition(path) for path in self._options.paths]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one catalog."""
+    def _read_recordings(self, path: str) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        if partition.value is None:
-            return
-        schema = arrow_schema(self._schema, RECORDING_COLUMNS)
-        names = [field.name for field in self._schema.fields]
-        rows = [{name: row[name.lower()] for name in names} for row in self._rows(partition.value)]
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+        from aeronpy.recording.catalog import read_catalog
+        from aeronpy.spark.planning import choose_entries
+        from aeronpy.spark.schema import arrow_schema
 
-    def _rows(self, path: str) -> Iterator[dict[str, Any]]:
-        options = self._options
-        archive = open_archive(path, aeron_dir=options.aeron_dir)
-        for ids in options.recording_ids or ():
-            if len(ids) == 1:
-                archive.catalog.entry(ids[0])
-        for entry in archive.catalog.entries:
-            if not is_chosen(options.recording_ids, entry.recording_id):
-                continue
-            if not is_chosen(options.stream_ids, entry.stream_id):
-                continue
-            row: dict[str, Any] = {name: getattr(entry, name) for name in RECORDING_COLUMNS if hasattr(entry, name)}
-            row["state"] = entry.state.name
-            row["path"] = path
-            row["stop_position"] = None if entry.stop_position == NULL else entry.stop_position
-            row["readable_position"] = _readable_position(archive, entry)
-            for name in ("start_timestamp", "stop_timestamp"):
-                row[name] = None if row[name] == NULL else row[name] * 1000
-            yield row
+        schema = arrow_schema(self._schema, self._options)
+        entries = choose_entries(read_catalog(path), self._options)
+        rows = [_recording_row(entry, path, self._options.aeron_dir) for entry in entries]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([row[field.name.lower()] for row in rows], field.type) for field in schema], schema=schema
+        )
 
 
-def _readable_position(archive: ArchiveDirectory, entry: RecordingDescriptor) -> int | None:
+def _recording_row(entry: RecordingDescriptor, path: str, aeron_dir: str | None) -> dict[str, Any]:
+    """A catalog entry by the columns of table=recordings."""
+    from aeronpy.spark.schema import RECORDING_COLUMNS
+
+    row = {name: getattr(entry, name) for name in RECORDING_COLUMNS if hasattr(entry, name)}
+    return row | {
+        "state": entry.state.name,
+        "stop_position": None if entry.is_active else entry.stop_position,
+        "readable_position": _readable_position(entry, path, aeron_dir),
+        "start_timestamp": _microseconds(entry.start_timestamp),
+        "stop_timestamp": _microseconds(entry.stop_timestamp),
+        "path": path,
+    }
+
+
+def _readable_position(entry: RecordingDescriptor, path: str, aeron_dir: str | None) -> int | None:
     """Where reading would end now; None for what cannot be read."""
-    if entry.state is not RecordingState.VALID:
+    from aeronpy.recording.catalog import RecordingState
+    from aeronpy.recording.live_edge import find_edge
+
+    if entry.state is not RecordingState.VALID or any(entry.faults()):
         return None
     try:
-        return archive.recording(entry.recording_id).edge().position
+        return find_edge(path, entry, aeron_dir=aeron_dir).position
     except CorruptError:
         return None
+
+
+def _microseconds(milliseconds: int) -> int | None:
+    return None if milliseconds == -1 else milliseconds * 1000

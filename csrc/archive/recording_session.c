@@ -21,6 +21,19 @@ void apy_segment_name(char *name, int64_t recording_id, int64_t segment_base)
     snprintf(name, APY_SEGMENT_NAME_MAX, "%" PRId64 "-%" PRId64 ".rec", recording_id, segment_base);
 }
 
+void apy_recording_source_init(apy_recording_source_t *source, const apy_image_reader_t *reader)
+{
+    for (int i = 0; i < APY_PARTITIONS; i++) {
+        source->terms[i] = reader->terms[i];
+    }
+    /* The metadata is packed to four bytes, but lies in its page so that this field is aligned. */
+    source->end_of_stream_position = (const int64_t *)(const void *)((const uint8_t *)reader->meta +
+                                                                     offsetof(apy_log_meta_t, end_of_stream_position));
+    source->is_closed = &reader->is_closed;
+    source->position = reader->position;
+    source->term_length = reader->term_length;
+}
+
 static bool is_power_of_two_within(int32_t value, int32_t min, int32_t max)
 {
     return value >= min && value <= max && (value & (value - 1)) == 0;

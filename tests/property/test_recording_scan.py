@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from aeronpy.recording.frames import Status
 from aeronpy.recording.scan import SCANNED, EngineName, choose_engine
 from aeronpy.recording.segments import RecordingFiles
 from aeronpy.recording.walk import Policy, Range, ScanReport, Walker
-from tests.archive_files import BEGIN, DATA, END, PADDING, TERM, WHOLE, Tape, decode_messages, write_archive
+from tests.recording_tapes import BEGIN, DATA, END, PADDING, TERM, WHOLE, Tape, decode_messages, write_archive
 
 WANTED = frozenset(SCANNED) | {"payload"}
 FLAGS = st.sampled_from([BEGIN, END, 0, WHOLE, WHOLE, WHOLE])
@@ -41,7 +42,7 @@ def walk(part: Range, policy: Policy, *, frames: bool = False) -> tuple[list[tup
     for arrays in Walker(part, WANTED, policy, frames=frames, report=report):
         offsets = arrays["payload_offsets"].tolist()
         data = arrays["payload"].tobytes()
-        payloads = [data[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+        payloads = [data[a:b] for a, b in pairwise(offsets)]
         columns = [arrays[name].tolist() for name in SCANNED]
         rows += list(zip(*columns, payloads, strict=True))
     return rows, report
@@ -52,22 +53,19 @@ def walk(part: Range, policy: Policy, *, frames: bool = False) -> tuple[list[tup
     pieces=PIECES,
     start=st.sampled_from([0, 4096, TERM - 64, 2 * TERM]),
     initial_term_id=st.sampled_from([0, 2**31 - 1, -3]),
-    rows_max=st.sampled_from([1, 5, 16384]),
-    bytes_max=st.sampled_from([1, 2000, 1 << 23]),
+    sizes=st.tuples(st.sampled_from([1, 5, 16384]), st.sampled_from([1, 2000, 1 << 23])),
     cut=st.tuples(st.integers(0, 20), st.integers(0, 20)),
-    frames=st.booleans(),
-    emit=st.booleans(),
+    frames_emit=st.tuples(st.booleans(), st.booleans()),
 )
-def test_both_scanners_give_what_a_plain_decoder_gives(
+def test_both_scanners_give_what_a_plain_decoder_gives(  # noqa: PLR0917
     pieces: list[Piece],
     start: int,
     initial_term_id: int,
-    rows_max: int,
-    bytes_max: int,
+    sizes: tuple[int, int],
     cut: tuple[int, int],
-    frames: bool,
-    emit: bool,
+    frames_emit: tuple[bool, bool],
 ) -> None:
+    frames, emit = frames_emit
     tape = tape_of(pieces, start, initial_term_id)
     length = tape.position - start
     bounds = sorted(start + length * point // 20 // 32 * 32 for point in cut)
@@ -76,8 +74,7 @@ def test_both_scanners_give_what_a_plain_decoder_gives(
         files = RecordingFiles(directory, 0, start, initial_term_id, TERM, TERM, 42, 1001)
         part = Range(files, bounds[0], bounds[1], tape.position)
         results = [
-            walk(part, Policy("fail", "emit" if emit else "drop", rows_max, bytes_max, engine), frames=frames)
-            for engine in ENGINES
+            walk(part, Policy("fail", "emit" if emit else "drop", *sizes, engine), frames=frames) for engine in ENGINES
         ]
 
     assert results[0] == results[1]

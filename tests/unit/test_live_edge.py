@@ -11,7 +11,7 @@ from aeronpy.errors import CorruptError, VersionError
 from aeronpy.recording import EdgeKind, find_mark_file, open_archive, read_catalog, read_mark_file
 from aeronpy.recording.live_edge import find_edge
 from aeronpy.recording.scan import EngineName
-from tests.archive_files import (
+from tests.recording_tapes import (
     BEGIN,
     DATA,
     NOW_MS,

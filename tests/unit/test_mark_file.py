@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from aeronpy._core import native
-from aeronpy.archive.mark_file import MarkFile
+from aeronpy.archive.mark_file import MarkFileWriter
 from aeronpy.errors import ActiveError, VersionError
 
 DATA = Path(__file__).parent.parent / "data" / "java-1.51"
 
 
 def test_fields_stand_where_the_format_has_them(tmp_path: Path) -> None:
-    mark = MarkFile.activate(tmp_path, 77, "/dev/shm/aeron-x")
+    mark = MarkFileWriter.activate(tmp_path, 77, "/dev/shm/aeron-x")
     path = tmp_path / "archive-mark.dat"
     assert struct.unpack_from("<i", path.read_bytes(), 8) == (0,)  # not ready
     mark.signal_ready()
@@ -36,29 +36,29 @@ def test_fields_stand_where_the_format_has_them(tmp_path: Path) -> None:
 
 
 def test_living_archive_is_not_disturbed(tmp_path: Path) -> None:
-    mark = MarkFile.activate(tmp_path, 1)
+    mark = MarkFileWriter.activate(tmp_path, 1)
     mark.signal_ready()
     before = (tmp_path / "archive-mark.dat").read_bytes()
 
     with pytest.raises(ActiveError, match=f"process {os.getpid()}"):
-        MarkFile.activate(tmp_path, 2)
+        MarkFileWriter.activate(tmp_path, 2)
     assert (tmp_path / "archive-mark.dat").read_bytes() == before
 
     (activity,) = struct.unpack_from("<q", before, 16)
     with pytest.raises(ActiveError):
-        MarkFile.activate(tmp_path, 2, clock_ms=lambda: activity + 9_999)
-    taken = MarkFile.activate(tmp_path, 2, clock_ms=lambda: activity + 10_000)
+        MarkFileWriter.activate(tmp_path, 2, clock_ms=lambda: activity + 9_999)
+    taken = MarkFileWriter.activate(tmp_path, 2, clock_ms=lambda: activity + 10_000)
     with pytest.raises(ActiveError, match="starting"):
-        MarkFile.activate(tmp_path, 3)
+        MarkFileWriter.activate(tmp_path, 3)
     taken.close()
     mark.close()
 
 
 def test_closed_directory_is_taken_over_at_once(tmp_path: Path) -> None:
-    first = MarkFile.activate(tmp_path, 1, "/dev/shm/a-rather-long-name")
+    first = MarkFileWriter.activate(tmp_path, 1, "/dev/shm/a-rather-long-name")
     first.signal_ready()
     first.close()
-    second = MarkFile.activate(tmp_path, 2, "/b")
+    second = MarkFileWriter.activate(tmp_path, 2, "/b")
     second.signal_ready()
     data = (tmp_path / "archive-mark.dat").read_bytes()
     assert struct.unpack_from("<q", data, 64) == (2,)
@@ -70,7 +70,7 @@ def test_errors_of_java_are_kept_as_text(tmp_path: Path) -> None:
     with tarfile.open(DATA / "archive.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     directory = tmp_path / "archive"
-    mark = MarkFile.activate(directory, 1001)
+    mark = MarkFileWriter.activate(directory, 1001)
 
     (saved,) = directory.glob("archive-*-error.log")
     text = saved.read_text()
@@ -85,7 +85,7 @@ def test_errors_of_java_are_kept_as_text(tmp_path: Path) -> None:
 
 
 def test_other_major_version_is_refused(tmp_path: Path) -> None:
-    mark = MarkFile.activate(tmp_path, 1)
+    mark = MarkFileWriter.activate(tmp_path, 1)
     mark.signal_ready()
     mark.close()
     path = tmp_path / "archive-mark.dat"
@@ -94,10 +94,10 @@ def test_other_major_version_is_refused(tmp_path: Path) -> None:
     path.write_bytes(data)
 
     with pytest.raises(VersionError, match="2.0.0"):
-        MarkFile.activate(tmp_path, 1)
+        MarkFileWriter.activate(tmp_path, 1)
 
 
 def test_link_file_goes_when_the_mark_file_is_here(tmp_path: Path) -> None:
     (tmp_path / "archive-mark.lnk").write_text("/somewhere/else")
-    MarkFile.activate(tmp_path, 1).close()
+    MarkFileWriter.activate(tmp_path, 1).close()
     assert not (tmp_path / "archive-mark.lnk").exists()

@@ -11,7 +11,7 @@ import pytest
 from aeronpy.errors import ArgumentError
 from aeronpy.recording import open_archive
 from aeronpy.recording.checksum import checksum_function, crc32c_by_table
-from tests.archive_files import TERM, Tape, catalog_bytes, write_archive
+from tests.recording_tapes import TERM, Tape, catalog_bytes, write_archive
 
 
 def good_tape() -> Tape:

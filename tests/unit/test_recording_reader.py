@@ -13,7 +13,7 @@ import pytest
 from aeronpy.errors import AeronError, ArgumentError, CorruptError, NotFoundError, VersionError
 from aeronpy.recording import Message, Recording, ScanReport, open_archive
 from aeronpy.recording.scan import EngineName
-from tests.archive_files import BEGIN, DATA, END, TERM, WHOLE, Tape, catalog_bytes, write_archive
+from tests.recording_tapes import BEGIN, DATA, END, TERM, WHOLE, Tape, catalog_bytes, write_archive
 
 SIZES = [0, 1, 31, 32, 33, 100, 1376, 1377, 5000, 0, 7000]
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "apy/error.h"
+#include "apy/image_reader.h"
 #include "apy/position.h"
 
 /*
@@ -58,6 +59,8 @@ static inline int64_t apy_segment_base(int64_t start_position, int64_t position,
     const int64_t first = start_position - (start_position & (term_length - 1));
     return first + ((position - first) & ~(int64_t)(segment_length - 1));
 }
+
+void apy_recording_source_init(apy_recording_source_t *source, const apy_image_reader_t *reader);
 
 /* "<recording id>-<segment base>.rec" into APY_SEGMENT_NAME_MAX bytes. */
 void apy_segment_name(char *name, int64_t recording_id, int64_t segment_base);

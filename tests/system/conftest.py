@@ -1,0 +1,41 @@
+"""Drivers of our own, one directory each, gone after the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from aeronpy.driver import MediaDriver
+from tests.system.protocol_client import ProtocolClient
+
+# Time-outs of the reference traces' kind, short enough to be seen by a test.
+SHORT = {
+    "timer_interval": "50ms",
+    "client_liveness_timeout": "3s",
+    "image_liveness_timeout": "600ms",
+    "publication_unblock_timeout": "4s",
+    "publication_linger_timeout": "300ms",
+    "publication_connection_timeout": "1s",
+    "untethered_window_limit_timeout": "300ms",
+    "untethered_linger_timeout": "200ms",
+    "untethered_resting_timeout": "400ms",
+    "counters_free_to_reuse_timeout": "0",
+    "term_buffer_length": 65536,
+    "ipc_term_buffer_length": 65536,
+}
+
+
+@pytest.fixture
+def driver() -> Iterator[MediaDriver]:
+    """An embedded driver with short time-outs."""
+    with MediaDriver.launch_embedded(**SHORT) as driver:
+        yield driver
+
+
+@pytest.fixture
+def client(driver: MediaDriver) -> Iterator[ProtocolClient]:
+    """A client that the driver does not know yet."""
+    client = ProtocolClient(driver.aeron_dir)
+    yield client
+    client.close()
