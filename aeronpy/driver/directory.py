@@ -87,6 +87,20 @@ def _local_time(epoch_ms: int) -> str:
     return datetime.fromtimestamp(epoch_ms / 1000).astimezone().isoformat(timespec="milliseconds")
 
 
+def promised_bytes(path: str) -> int:
+    """Bytes that the sparse logs here may still take: their length less what they have."""
+    promised = 0
+    for kind in (PUBLICATIONS, IMAGES):
+        with os.scandir(os.path.join(path, kind)) as entries:
+            for entry in entries:
+                try:
+                    found = entry.stat()
+                except FileNotFoundError:
+                    continue
+                promised += max(found.st_size - found.st_blocks * 512, 0)
+    return promised
+
+
 def log_path(path: str, kind: str, correlation_id: int) -> str:
     """Where a publication's or image's log lies."""
     return os.path.join(path, kind, f"{correlation_id}.logbuffer")

@@ -40,17 +40,22 @@ class Office:
         return directory.log_path(self.core.directory, kind, correlation_id)
 
     def check_storage(self, term_length: int) -> None:
-        """Refuse a log that would not fit, before anything is mapped; warn when little is left."""
+        """Refuse a log that would not fit, before anything is mapped; warn when little is left.
+
+        What sparse logs were promised counts as taken: whoever writes into a page that cannot be had dies of SIGBUS.
+        """
         if not self.context.perform_storage_checks:
             return
         needed = native.log_file_length(term_length, self.context.file_page_size)
         found = os.statvfs(self.core.directory)
         free = found.f_bavail * found.f_frsize
-        if free < needed:
+        promised = directory.promised_bytes(self.core.directory)
+        if free - promised < needed:
             raise refuse(
                 ErrorCode.STORAGE_SPACE,
-                f"insufficient usable storage for new log of length={needed} usable={free} in {self.core.directory}: "
-                "give it more (--shm-size of a container) or set a smaller term-length",
+                f"insufficient usable storage for new log of length={needed} usable={free}, of which {promised} are "
+                f"promised to other logs, in {self.core.directory}: give it more (--shm-size of a container) or set a "
+                "smaller term-length",
             )
         if free <= self.context.low_file_store_warning_threshold:
             self.warn(

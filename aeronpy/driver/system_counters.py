@@ -46,7 +46,7 @@ Possible TTL Asymmetry
 ControllableIdleStrategy status
 Loss gap fills
 Client liveness timeouts
-Resolution changes
+Resolution changes: driverName=
 Conductor max cycle time doing its work in ns: {mode}
 Conductor work cycle exceeded threshold count: threshold={conductor} {mode}
 Sender max cycle time doing its work in ns: {mode}

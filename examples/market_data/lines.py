@@ -16,12 +16,12 @@ def say(**what: object) -> None:
 
 
 class Worker:
-    """A module of this package in a process of its own, and what it said."""
+    """A Python module in a process of its own, and what it said."""
 
-    def __init__(self, name: str, *arguments: object) -> None:
+    def __init__(self, name: str, module: str, *arguments: object) -> None:
         self.name = name
         self.said: list[dict[str, Any]] = []
-        command = [sys.executable, "-m", f"examples.market_data.{name}", *map(str, arguments)]
+        command = [sys.executable, "-m", module, *map(str, arguments)]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -29,7 +29,8 @@ class Worker:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self.said.append(json.loads(line))
+            if line.startswith("{"):
+                self.said.append(json.loads(line))
 
     def last(self, key: str, default: int = 0) -> int:
         """The newest value that it gave for a key."""

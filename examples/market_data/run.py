@@ -42,15 +42,17 @@ def run_pipeline(
     """Run the four processes to their end; returns publisher, strategy and recorder."""
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with ExitStack() as stack:
-        aeron_dir = tempfile.mkdtemp(prefix="aeronpy-demo-", dir="/dev/shm")
-        stack.callback(shutil.rmtree, aeron_dir, ignore_errors=True)
+        base = tempfile.mkdtemp(prefix="aeronpy-demo-", dir="/dev/shm")
+        stack.callback(shutil.rmtree, base, ignore_errors=True)
+        aeron_dir = f"{base}/driver"
+        driver = Worker("driver", "aeronpy.cli.driver", f"-Daeron.dir={aeron_dir}")
+        stack.callback(driver.stop)
 
         def start(name: str, *arguments: object) -> Worker:
-            worker = Worker(name, f"{aeron_dir}/driver", *arguments)
+            worker = Worker(name, f"examples.market_data.{name}", aeron_dir, *arguments)
             stack.callback(worker.stop)
             return worker
 
-        start("driver").await_word("ready")
         strategy = start("strategy", channel, STREAM_ID)
         recorder = start("recorder", channel, STREAM_ID, archive)
         for worker in (strategy, recorder):
@@ -60,7 +62,7 @@ def run_pipeline(
         published = progress.add_task("published", total=messages)
         received = progress.add_task("received by the strategy", total=messages)
         workers = (publisher, strategy, recorder)
-        while sum(worker.is_running() for worker in workers):
+        while driver.is_running() and sum(worker.is_running() for worker in workers):
             progress.update(published, completed=publisher.last("sent"))
             progress.update(received, completed=strategy.last("received"))
             time.sleep(0.05)

@@ -15,22 +15,33 @@ from tests.interop.peers import ROOT
 STORAGE_SPACE = "12"
 
 
-@pytest.mark.parametrize("sparse", ["true", "false"])
-def test_a_log_that_does_not_fit_is_refused_with_error_12_and_the_others_work_on(tmp_path: Path, sparse: str) -> None:
+def run_on_tmpfs(mount_point: Path, size: str, sparse: str) -> str:
+    """What the program says; it must not die."""
     need_root("unshare")
-    program = [sys.executable, "-m", "tests.faults.programs.full_shm", str(tmp_path), "32m", sparse]
-
+    program = [sys.executable, "-m", "tests.faults.programs.full_shm", str(mount_point), size, sparse]
     done = subprocess.run(
         ["unshare", "-m", *program], capture_output=True, text=True, timeout=50, cwd=ROOT, check=False
     )
-
     assert done.returncode == 0, f"{done.returncode}: {done.stdout}\n{done.stderr}"
-    refused = re.search(r"^REFUSED after=(\d+) code=(-?\d+) (.*)$", done.stdout, re.MULTILINE)
-    assert refused is not None, done.stdout
+    return done.stdout
+
+
+def test_a_driver_that_does_not_fit_says_what_it_needs_and_what_there_is(tmp_path: Path) -> None:
+    said = run_on_tmpfs(tmp_path, "16m", "true")
+
+    assert re.search(r"^NO ROOM .*cnc\.dat needs [\d.]+ MiB, .* has 16 MiB free: ", said, re.MULTILINE), said
+
+
+@pytest.mark.parametrize("sparse", ["true", "false"])
+def test_a_log_that_does_not_fit_is_refused_with_error_12_and_the_others_work_on(tmp_path: Path, sparse: str) -> None:
+    said = run_on_tmpfs(tmp_path, "96m", sparse)
+
+    refused = re.search(r"^REFUSED after=(\d+) code=(-?\d+) (.*)$", said, re.MULTILINE)
+    assert refused is not None, said
     granted, code, text = refused.groups()
     assert int(granted) > 0
     assert code == STORAGE_SPACE
     # What was asked for, what there is, and where.
     assert len(re.findall(r"\d+", text)) >= 2
     assert str(tmp_path) in text
-    assert f"CARRIED {granted}" in done.stdout
+    assert f"CARRIED {granted}" in said

@@ -131,7 +131,7 @@ class Process(Lines):
 
     def close(self) -> None:
         """End it gently, or else not."""
-        code = 0
+        code = int(signal.SIGTERM)
         if self.process.poll() is None:
             assert self.process.stdin is not None
             try:

@@ -1,7 +1,7 @@
 """A driver on a small tmpfs of its own, run under ``unshare -m``: mount point, size, and true or false for sparse.
 
 Adds publications until the driver refuses, then proves that those it granted carry messages. Says
-``REFUSED after=N code=C <text>``, then ``CARRIED N``.
+``REFUSED after=N code=C <text>``, then ``CARRIED N``; or ``NO ROOM <text>`` where the driver itself does not fit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from aeronpy import Aeron, MediaDriver
-from aeronpy.errors import RegistrationError
+from aeronpy.errors import RegistrationError, StorageError
 
 PUBLICATIONS_MAX = 1000
 TERM_LENGTH = "1m"
@@ -21,7 +21,12 @@ def main() -> None:
     mount_point, size, sparse = sys.argv[1:4]
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", mount_point], check=True)
     context = MediaDriver.Context(aeron_dir=f"{mount_point}/aeron", term_buffer_sparse_file=sparse == "true")
-    with MediaDriver.launch(context) as driver, Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
+    try:
+        driver = MediaDriver.launch(context)
+    except StorageError as error:
+        print(f"NO ROOM {error}", flush=True)
+        return
+    with driver, Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
         publications = []
         for stream_id in range(1, PUBLICATIONS_MAX):
             try:
