@@ -30,7 +30,8 @@ def header_rooms() -> dict[str, str]:
     """The room of each header: the room of the C file of that name, else of the file that includes it first."""
     rooms: dict[str, str] = {}
     for path in tracked("csrc/**/*.c"):
-        first = re.search(r'#include "apy/(\w+)\.h"', path.read_text())
+        opening = re.search(r"#include .*", path.read_text())
+        first = opening and re.match(r'#include "apy/(\w+)\.h"', opening[0])
         if first:
             rooms.setdefault(first[1], room_of(path))
     for path in tracked("csrc/**/*.c"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from enum import IntEnum
 from typing import Any, Final
 
 from aeronpy.config import Option as _Option
 from aeronpy.config import Settings, boolean, default_aeron_dir, duration, integer, size, text
+from aeronpy.driver.loss import Loss, parse_loss
 from aeronpy.errors import ArgumentError
 
 MS: Final = 1_000_000
@@ -121,6 +121,9 @@ class MediaDriverContext(Settings):
         "aeron.network.publication.max.messages.per.send", 4, minimum=1, maximum=16
     )
 
+    udp_channel_incoming_interceptors = text("aeron.udp.channel.incoming.interceptors", "")
+    udp_channel_transport_bindings_loss_args = text("aeron.udp.channel.transport.bindings.loss.args", "")
+
     conductor_idle_strategy = text("aeron.conductor.idle.strategy", "backoff")
     conductor_idle_strategy_init_args = text("aeron.conductor.idle.strategy.init.args", "")
     sender_idle_strategy = text("aeron.sender.idle.strategy", "backoff")
@@ -146,8 +149,16 @@ class MediaDriverContext(Settings):
         given = self.untethered_linger_timeout
         return self.untethered_window_limit_timeout if given < 0 else given
 
+    def loss(self) -> Loss:
+        """Which incoming datagrams are dropped on purpose; raises `ArgumentError` for what cannot be meant."""
+        try:
+            return parse_loss(self.udp_channel_incoming_interceptors, self.udp_channel_transport_bindings_loss_args)
+        except ValueError as error:
+            raise ArgumentError(str(error)) from None
+
     def conclude(self) -> None:
         """Check what must fit together; raises `ArgumentError` that names the settings."""
+        self.loss()
         for name in ("term_buffer_length", "ipc_term_buffer_length", "file_page_size"):
             value = getattr(self, name)
             if value & (value - 1):
@@ -185,6 +196,7 @@ class MediaDriverContext(Settings):
 
     def core_config(self) -> dict[str, Any]:
         """The settings that the native agents share, by the names of their structs."""
+        loss = self.loss()
         return {
             "timer_interval_ns": self.timer_interval,
             "client_liveness_timeout_ns": self.client_liveness_timeout,
@@ -208,9 +220,9 @@ class MediaDriverContext(Settings):
             "stream_session_limit": self.stream_session_limit,
             "counters_free_to_reuse_ms": -(-self.counters_free_to_reuse_timeout // MS),
             "connect_send_sockets": self.driver_connect,
-            "loss_rate": 0.0,
-            "loss_mask": 0,
-            "loss_seed": random.getrandbits(64),
+            "loss_rate": loss.rate,
+            "loss_mask": loss.mask,
+            "loss_seed": loss.seed,
             "to_driver_length": self.conductor_buffer_length,
             "to_clients_length": self.clients_buffer_length,
             "counters_values_length": self.counters_buffer_length,

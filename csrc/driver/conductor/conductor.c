@@ -138,7 +138,9 @@ void apy_conductor_wake(apy_conductor_t *conductor)
 
 int apy_conductor_read(apy_conductor_t *conductor, apy_ring_handler handler, void *context, int limit)
 {
-    return apy_mpsc_ring_read(&conductor->events, handler, context, limit);
+    /* One read ends at the ring's end: what goes on at its begin must not wait for another wake-up. */
+    const int count = apy_mpsc_ring_read(&conductor->events, handler, context, limit);
+    return count < limit ? count + apy_mpsc_ring_read(&conductor->events, handler, context, limit - count) : count;
 }
 
 /* --- commands --- */

@@ -1,8 +1,9 @@
+#include "conductor_core.h"
+
 #include <string.h>
 
 #include "apy/atomic.h"
 #include "apy/error.h"
-#include "conductor_core.h"
 
 /* Decisions: each packs its arguments, and a static function runs them on the core's thread. */
 

@@ -1,3 +1,5 @@
+#include "conductor_core.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -5,7 +7,6 @@
 #include "apy/conductor_event.h"
 #include "apy/conductor_inbox.h"
 #include "apy/error.h"
-#include "conductor_core.h"
 
 #define INBOX_PER_CYCLE 64
 

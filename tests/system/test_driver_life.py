@@ -1,0 +1,355 @@
+"""How a driver starts, stops, is refused, and what closing, forking and exiting do to it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aeronpy.driver import MediaDriver, MediaDriverContext, ThreadingMode
+from aeronpy.errors import ActiveError, ArgumentError, StateError
+from tests.system import protocol_client as p
+from tests.system.conftest import SHORT
+from tests.system.protocol_client import ProtocolClient, eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def aeron_dir() -> Iterator[str]:
+    base = tempfile.mkdtemp(prefix="aeronpy-life-", dir="/dev/shm")
+    yield f"{base}/driver"
+    shutil.rmtree(base)
+
+
+def run(program: str, *arguments: str, timeout_s: float = 30) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+
+
+# --- directory ---
+
+
+def test_a_second_driver_in_the_directory_is_refused(aeron_dir: str) -> None:
+    with MediaDriver.launch(aeron_dir=aeron_dir, **SHORT), pytest.raises(ActiveError, match="Active media driver"):
+        MediaDriver.launch(aeron_dir=aeron_dir, **SHORT)
+
+
+def test_a_directory_without_a_driver_is_used_again(aeron_dir: str) -> None:
+    MediaDriver.launch(aeron_dir=aeron_dir, **SHORT).close()
+    assert sorted(os.listdir(aeron_dir)) == ["cnc.dat", "images", "loss-report.dat", "publications"]
+
+    with MediaDriver.launch(aeron_dir=aeron_dir, **SHORT):
+        client = ProtocolClient(aeron_dir)
+        client.first_add()
+        client.close()
+
+
+def test_errors_of_the_driver_before_are_saved_beside_the_directory(aeron_dir: str) -> None:
+    with MediaDriver.launch(aeron_dir=aeron_dir, **SHORT):
+        client = ProtocolClient(aeron_dir)
+        client.first_add()
+        client.expect_error(client.add_publication("aeron:ipc?mtu=100", 7), 11)
+        client.close()
+
+    MediaDriver.launch(aeron_dir=aeron_dir, **SHORT).close()
+
+    saved = [name for name in os.listdir(os.path.dirname(aeron_dir)) if name.endswith("-error.log")]
+    assert len(saved) == 1
+    text = (Path(aeron_dir).parent / saved[0]).read_text()
+    assert "invalid mtu=100" in text
+
+
+def test_a_directory_that_is_not_aerons_is_left_alone(aeron_dir: str) -> None:
+    os.mkdir(aeron_dir)
+    precious = Path(aeron_dir) / "thesis.tex"
+    precious.write_text("years of work")
+
+    for settings in ({}, {"dir_delete_on_start": True}):
+        with pytest.raises(StateError, match=r"thesis\.tex"):
+            MediaDriver.launch(aeron_dir=aeron_dir, **settings)
+
+    assert precious.read_text() == "years of work"
+
+
+def test_modes_are_those_of_the_umask(aeron_dir: str) -> None:
+    mask = os.umask(0o022)
+    try:
+        with MediaDriver.launch(aeron_dir=aeron_dir, **SHORT):
+            modes = {name: os.stat(os.path.join(aeron_dir, name)).st_mode & 0o777 for name in os.listdir(aeron_dir)}
+    finally:
+        os.umask(mask)
+
+    assert modes == {"cnc.dat": 0o644, "loss-report.dat": 0o644, "publications": 0o755, "images": 0o755}
+
+
+def test_an_embedded_driver_leaves_no_directory() -> None:
+    with MediaDriver.launch_embedded(**SHORT) as driver:
+        assert os.path.isdir(driver.aeron_dir)
+
+    assert not os.path.exists(driver.aeron_dir)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"publication_unblock_timeout": "5s", "client_liveness_timeout": "10s"},
+        {"client_liveness_timeout": "1s", "timer_interval": "1s"},
+        {"untethered_resting_timeout": "1s"},
+        {"term_buffer_length": 100_000},
+        {"mtu_length": 1400},
+        {"publication_reserved_session_id_low": 5, "publication_reserved_session_id_high": 4},
+        {"driver_termination_validator": "maybe"},
+        {"conductor_idle_strategy": "lazy"},
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_and_leave_nothing(settings: dict[str, object]) -> None:
+    before = os.listdir("/dev/shm")
+
+    with pytest.raises(ArgumentError):
+        MediaDriver.launch_embedded(**settings)
+
+    assert [name for name in os.listdir("/dev/shm") if name not in before and name.startswith("aeron-")] == []
+
+
+# --- closing ---
+
+
+def test_closing_twice_and_from_two_threads_is_fine() -> None:
+    driver = MediaDriver.launch_embedded(**SHORT)
+    threads = [threading.Thread(target=driver.close) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(p.DEADLINE_S)
+    driver.close()
+
+    assert not driver.is_open
+    assert not os.path.exists(driver.aeron_dir)
+
+
+def test_a_forgotten_driver_is_closed_by_the_garbage_collector() -> None:
+    directory = MediaDriver.launch_embedded(**SHORT).aeron_dir
+    gc.collect()
+
+    eventually(lambda: not os.path.exists(directory), "the directory is gone")
+
+
+def test_closing_with_streams_and_clients_in_it_is_clean(driver: MediaDriver, client: ProtocolClient) -> None:
+    client.first_add()
+    client.add_subscription("aeron:udp?endpoint=127.0.0.1:24396", 7)
+    client.expect(p.SUBSCRIPTION_READY)
+    client.add_publication("aeron:udp?endpoint=127.0.0.1:24396", 7)
+    client.expect(p.PUBLICATION_READY)
+    client.expect(p.AVAILABLE_IMAGE)
+    client.add_publication("aeron:ipc", 7)
+    client.expect(p.PUBLICATION_READY)
+
+    driver.close()
+
+    assert not os.path.exists(driver.aeron_dir)
+
+
+EXITING = """
+import sys
+from aeronpy.driver import MediaDriver
+driver = MediaDriver.launch_embedded()
+print(driver.aeron_dir, flush=True)
+if sys.argv[1] == "raise":
+    raise KeyError("on purpose")
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [("return", 0), ("raise", 1)])
+def test_an_interpreter_that_exits_with_a_running_driver_ends_it(how: str, code: int) -> None:
+    done = run(EXITING, how)
+
+    assert done.returncode == code, done.stderr
+    assert not os.path.exists(done.stdout.strip())
+
+
+FORKING = """
+import os, sys
+from aeronpy.driver import MediaDriver
+from aeronpy.errors import StateError
+driver = MediaDriver.launch_embedded(threading_mode=sys.argv[1])
+child = os.fork()
+if child == 0:
+    code = 1
+    try:
+        driver.do_work()
+    except StateError as error:
+        code = 7 if "parent" in str(error) else 2
+    driver.close()
+    assert not driver.is_open
+    os.write(1, b"child ")
+    os._exit(code) if sys.argv[2] == "_exit" else sys.exit(code)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 7, status
+assert driver.is_open and os.path.exists(driver.aeron_dir + "/cnc.dat")
+from tests.system.protocol_client import ProtocolClient
+client = ProtocolClient(driver.aeron_dir)
+if sys.argv[1] != "INVOKER":
+    client.first_add()
+driver.close()
+print("parent")
+"""
+
+
+@pytest.mark.parametrize("mode", ["DEDICATED", "INVOKER"])
+@pytest.mark.parametrize("how", ["_exit", "exit"])
+def test_a_forked_child_refuses_and_touches_nothing(mode: str, how: str) -> None:
+    done = run(FORKING, mode, how)
+
+    assert (done.returncode, done.stdout) == (0, "child parent\n"), done.stderr
+
+
+def test_invoker_mode_works_on_the_callers_thread() -> None:
+    with MediaDriver.launch_embedded(**SHORT, threading_mode=ThreadingMode.INVOKER) as driver:
+        client = ProtocolClient(driver.aeron_dir)
+        correlation = client.command(p.GET_NEXT_AVAILABLE_SESSION_ID, "i", 7)
+        assert client.receive() is None
+        event = None
+        deadline = time.monotonic() + p.DEADLINE_S
+        while event is None and time.monotonic() < deadline:
+            driver.idle(driver.do_work())
+            event = client.receive()
+        assert event is not None
+        assert event.i64(0) == correlation
+        assert client.counter(26).label == "Conductor max cycle time doing its work in ns: INVOKER"
+        client.close()
+
+
+def test_do_work_is_refused_where_threads_run(driver: MediaDriver) -> None:
+    with pytest.raises(StateError, match="INVOKER"):
+        driver.do_work()
+    driver.close()
+    with pytest.raises(StateError, match="closed"):
+        driver.do_work()
+
+
+def test_system_counters_say_what_runs(driver: MediaDriver, client: ProtocolClient) -> None:
+    from aeronpy import __version__
+
+    counters = client.counters()
+
+    assert sorted(counters) == list(range(46))
+    assert all(c.type_id == 0 and c.owner_id == -1 and c.registration_id == i for i, c in counters.items())
+    assert counters[34].value == 79104
+    assert counters[34].label.startswith(f"Aeron software: version={__version__} commit=")
+    assert (counters[43].label, counters[43].value) == ("Control protocol version", 65536)
+    assert counters[27].label == "Conductor work cycle exceeded threshold count: threshold=100ms DEDICATED"
+    assert counters[33].label == "NameResolver exceeded threshold count: threshold=5s"
+    assert counters[45].label == "Failed offers to NativeResourceAgentProxy"
+    sizes = sum(os.path.getsize(os.path.join(driver.aeron_dir, name)) for name in ("cnc.dat", "loss-report.dat"))
+    assert counters[35].value == sizes
+
+
+# --- the executable ---
+
+
+def start_executable(aeron_dir: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aeronpy.cli.driver", f"-Daeron.dir={aeron_dir}", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+    )
+
+    def is_ready() -> bool:
+        assert process.poll() is None, process.communicate()
+        cnc = Path(aeron_dir) / "cnc.dat"
+        return cnc.exists() and cnc.read_bytes()[:4] == b"\0\2\0\0"
+
+    eventually(is_ready, "the driver is ready")
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("mode", ["DEDICATED", "INVOKER"])
+def test_a_signal_ends_the_executable_in_order(aeron_dir: str, number: signal.Signals, mode: str) -> None:
+    process = start_executable(aeron_dir, AERON_THREADING_MODE=mode)
+    client = ProtocolClient(aeron_dir)
+
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+
+    assert (process.returncode, out, err) == (int(number), "Shutting down driver...\n", "")
+    assert client.driver_heartbeat_ms() == -1
+    client.close()
+
+
+def test_a_client_ends_the_executable_where_it_may(aeron_dir: str) -> None:
+    process = start_executable(aeron_dir, "-Daeron.driver.termination.validator=allow")
+    client = ProtocolClient(aeron_dir)
+
+    client.command(p.TERMINATE_DRIVER, "i", 0)
+    _, err = process.communicate(timeout=20)
+
+    assert (process.returncode, err) == (0, "")
+    client.close()
+
+
+def test_options_come_from_properties_files_environment_and_flags(aeron_dir: str, tmp_path: Path) -> None:
+    properties = tmp_path / "driver.properties"
+    properties.write_text("aeron.term.buffer.length=128k\naeron.mtu.length=2k\naeron.ipc.mtu.length=4k\n")
+    process = start_executable(
+        aeron_dir,
+        "-Daeron.mtu.length=8k",
+        "-Daeron.ipc.mtu.length=",
+        "-Daeron.print.configuration=true",
+        str(properties),
+        AERON_IPC_MTU_LENGTH="1k",
+        AERON_TIMER_INTERVAL="123ms",
+    )
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=20)
+
+    assert err == ""
+    lines = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
+    assert lines["aeron.term.buffer.length"].startswith("131072 ")
+    assert lines["aeron.mtu.length"].startswith("8192 ")
+    assert lines["aeron.ipc.mtu.length"] == "1408 (default)"
+    assert lines["aeron.timer.interval"] == "123000000 (environment AERON_TIMER_INTERVAL)"
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["--no-such-option"], ["/no/such/file.properties"], ["-Dnonsense"]])
+def test_wrong_use_of_the_executable_fails_with_1(arguments: list[str]) -> None:
+    done = run("from aeronpy.cli.driver import main; main()", *arguments)
+
+    assert done.returncode == 1
+    assert done.stderr
+
+
+def test_an_active_directory_fails_the_executable_with_1(aeron_dir: str) -> None:
+    with MediaDriver.launch(MediaDriverContext(aeron_dir=aeron_dir, **SHORT)):
+        done = run("from aeronpy.cli.driver import main; main()", f"-Daeron.dir={aeron_dir}")
+
+    assert done.returncode == 1
+    assert "Active media driver detected" in done.stderr
+
+
+def test_the_version_is_printed() -> None:
+    done = run("from aeronpy.cli.driver import main; main()", "-v")
+
+    assert done.returncode == 0
+    assert "<aeron version=" in done.stdout
