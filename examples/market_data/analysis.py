@@ -36,6 +36,7 @@ def session(java_home: Path) -> SparkSession:
     """A Spark of this machine alone."""
     os.environ["JAVA_HOME"] = str(java_home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.master("local[*]").appName("market data")
     settings = {
         "spark.ui.enabled": "false",
