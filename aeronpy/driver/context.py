@@ -29,6 +29,17 @@ class ThreadingMode(IntEnum):
     INVOKER = 3
 
 
+# Options of which only these values can be served: another one is refused, not ignored.
+_SUPPORTED: Final[dict[str, tuple[str, ...]]] = {
+    "udp_channel_incoming_interceptors": ("", "loss"),
+    "unicast_flow_control_supplier": ("unicast_max", "aeron_unicast_flow_control_strategy_supplier"),
+    "congestion_control_supplier": ("default", "static", "aeron_congestion_control_default_strategy_supplier"),
+    "name_resolver_supplier": ("default",),
+    "sender_wildcard_port_range": ("", "0 0"),
+    "receiver_wildcard_port_range": ("", "0 0"),
+}
+
+
 def _parse_mode(given: str) -> ThreadingMode:
     try:
         return ThreadingMode[given.strip().upper()]
@@ -121,6 +132,22 @@ class MediaDriverContext(Settings):
         "aeron.network.publication.max.messages.per.send", 4, minimum=1, maximum=16
     )
 
+    udp_channel_incoming_interceptors = text(
+        "aeron.udp.channel.incoming.interceptors", "", doc="'loss' drops incoming datagrams on purpose"
+    )
+    udp_channel_transport_bindings_loss_args = text(
+        "aeron.udp.channel.transport.bindings.loss.args", "", doc="rate=<0 to 1>|seed=<n>|recv-msg-mask=<hex>"
+    )
+    unicast_flow_control_supplier = text(
+        "aeron.unicast.FlowControl.supplier", "unicast_max", environment="AERON_UNICAST_FLOWCONTROL_SUPPLIER"
+    )
+    congestion_control_supplier = text(
+        "aeron.CongestionControl.supplier", "default", environment="AERON_CONGESTIONCONTROL_SUPPLIER"
+    )
+    name_resolver_supplier = text("aeron.name.resolver.supplier", "default")
+    sender_wildcard_port_range = text("aeron.sender.wildcard.port.range", "")
+    receiver_wildcard_port_range = text("aeron.receiver.wildcard.port.range", "")
+
     conductor_idle_strategy = text("aeron.conductor.idle.strategy", "backoff")
     conductor_idle_strategy_init_args = text("aeron.conductor.idle.strategy.init.args", "")
     sender_idle_strategy = text("aeron.sender.idle.strategy", "backoff")
@@ -168,6 +195,34 @@ class MediaDriverContext(Settings):
         if self.thread_naming not in ("classic", "new"):
             raise ArgumentError(f"thread_naming is {self.thread_naming!r}, neither 'classic' nor 'new'")
 
+        self.loss_settings()
+        for name, supported in _SUPPORTED.items():
+            if getattr(self, name) not in supported:
+                raise ArgumentError(
+                    f"{name}={getattr(self, name)!r} is not supported yet; supported: {', '.join(map(repr, supported))}"
+                )
+
+    def loss_settings(self) -> dict[str, Any]:
+        """Which incoming datagrams are dropped on purpose, by the names of the native struct."""
+        settings: dict[str, Any] = {"loss_rate": 0.0, "loss_mask": 0, "loss_seed": random.getrandbits(64)}
+        if not self.udp_channel_incoming_interceptors:
+            return settings
+        arguments = self.udp_channel_transport_bindings_loss_args
+        try:
+            given = dict(part.split("=", 1) for part in arguments.split("|") if part)
+            settings["loss_rate"] = float(given.pop("rate", 0))
+            settings["loss_mask"] = int(given.pop("recv-msg-mask", "0"), 16)
+            if "seed" in given:
+                settings["loss_seed"] = int(given.pop("seed")) % (1 << 64)
+        except ValueError as error:
+            raise ArgumentError(f"udp_channel_transport_bindings_loss_args={arguments!r}: {error}") from None
+        if given or not 0 <= settings["loss_rate"] <= 1:
+            raise ArgumentError(
+                f"udp_channel_transport_bindings_loss_args={arguments!r} is not "
+                "rate=<0 to 1>|seed=<n>|recv-msg-mask=<hex>"
+            )
+        return settings
+
     def _check_order(self) -> None:
         for greater, lesser in (
             ("publication_unblock_timeout", "client_liveness_timeout"),
@@ -208,9 +263,7 @@ class MediaDriverContext(Settings):
             "stream_session_limit": self.stream_session_limit,
             "counters_free_to_reuse_ms": -(-self.counters_free_to_reuse_timeout // MS),
             "connect_send_sockets": self.driver_connect,
-            "loss_rate": 0.0,
-            "loss_mask": 0,
-            "loss_seed": random.getrandbits(64),
+            **self.loss_settings(),
             "to_driver_length": self.conductor_buffer_length,
             "to_clients_length": self.clients_buffer_length,
             "counters_values_length": self.counters_buffer_length,
