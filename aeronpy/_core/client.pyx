@@ -5,7 +5,7 @@ from cpython.buffer cimport (
 )
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.ref cimport Py_DECREF, PyObject
+from cpython.ref cimport Py_DECREF, Py_XDECREF, PyObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
@@ -85,7 +85,7 @@ cdef int fill_buffer(Py_buffer *buffer, int flags, object owner, const uint8_t *
 
 
 @cython.final
-cdef class OwnedMemory:
+cdef class _OwnedMemory:
     # malloc'ed bytes with an owner, for views of messages that were put together from fragments.
     cdef uint8_t *_data
 
@@ -93,8 +93,8 @@ cdef class OwnedMemory:
         free(self._data)
 
 
-cdef OwnedMemory owned_memory(uint8_t *data):
-    cdef OwnedMemory memory = OwnedMemory.__new__(OwnedMemory)
+cdef _OwnedMemory owned_memory(uint8_t *data):
+    cdef _OwnedMemory memory = _OwnedMemory.__new__(_OwnedMemory)
     memory._data = data
     return memory
 

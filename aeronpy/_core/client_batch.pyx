@@ -1,12 +1,12 @@
 # Wrappers of the client room: batches of messages.
 
 cdef class SubscriptionBase
-cdef class ImageList
+cdef class _ImageList
 cdef class MessageBatch
 
 
 @cython.final
-cdef class BatchArray:
+cdef class _BatchArray:
     # One column of a batch: keeps the batch's memory while an array looks at it.
     cdef MessageBatch _owner
     cdef void *_data
@@ -35,7 +35,7 @@ cdef class BatchArray:
 
 
 @cython.final
-cdef class BatchPayload:
+cdef class _BatchPayload:
     # Term memory under a batch: gives views whose owner is the log.
     cdef object _owner
     cdef const uint8_t *_data
@@ -53,7 +53,7 @@ cdef class MessageBatch:
     """
 
     cdef apy_batch_t _batch
-    cdef ImageList _list
+    cdef _ImageList _list
     cdef SubscriptionBase _subscription
     cdef dict _taken
     cdef Py_ssize_t _exports
@@ -101,7 +101,7 @@ cdef class MessageBatch:
         return self._batch.count
 
     cdef object _column(self, void *data, Py_ssize_t item_bytes, const char *format):
-        cdef BatchArray column = BatchArray.__new__(BatchArray)
+        cdef _BatchArray column = _BatchArray.__new__(_BatchArray)
         self._check()
         column._owner = self
         column._data = data
@@ -151,13 +151,13 @@ cdef class MessageBatch:
 
     def payload(self, Py_ssize_t index):
         """The bytes of one message, as a read-only memoryview; IndexError."""
-        cdef BatchPayload payload
+        cdef _BatchPayload payload
         self._check()
         if index < 0:
             index += self._batch.count
         if index < 0 or index >= self._batch.count:
             raise IndexError(f"message {index} of a batch of {self._batch.count}")
-        payload = BatchPayload.__new__(BatchPayload)
+        payload = _BatchPayload.__new__(_BatchPayload)
         payload._owner = self._owner_of(<int32_t>index)
         payload._data = self._batch.payloads[index]
         payload._length = self._batch.lengths[index]
@@ -174,7 +174,7 @@ cdef class MessageBatch:
         Needs messages that are alike: equal lengths not shorter than the dtype, one behind the other in one log;
         ArgumentError says what was met. With ``copy`` equal lengths are enough, and the array is the caller's.
         """
-        cdef BatchPayload payload
+        cdef _BatchPayload payload
         cdef int64_t stride
         cdef int32_t i, count = self._batch.count
         self._check()
@@ -198,7 +198,7 @@ cdef class MessageBatch:
             raise _errors.ArgumentError(
                 "the messages do not lie one behind the other in one log (several images, padding or fragments): "
                 "give copy=True")
-        payload = BatchPayload.__new__(BatchPayload)
+        payload = _BatchPayload.__new__(_BatchPayload)
         payload._owner = self._owner_of(0)
         payload._data = self._batch.payloads[0]
         payload._length = stride * (count - 1) + self._batch.lengths[0]

@@ -79,6 +79,12 @@ cdef class FragmentView:
     def __repr__(self):
         return f"FragmentView of {self._length} bytes" if self._data != NULL else "FragmentView, no longer valid"
 
+    def __iter__(self):
+        return iter(bytes(self))
+
+    def __buffer__(self, int flags):
+        return memoryview(self)
+
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         self._check()
         if self._owner is None:
@@ -303,7 +309,7 @@ cdef apy_action_t action_of(object result) except *:
 
 
 @cython.final
-cdef class Dispatch:
+cdef class _Dispatch:
     # Calls a Python handler for each fragment, with the same two objects. Lives as long as its subscription.
     cdef FragmentView view
     cdef Header header
@@ -349,7 +355,7 @@ cdef class Dispatch:
         return apy_propagate() if self.failed else 0
 
 
-cdef inline PyObject *call(Dispatch dispatch, const uint8_t *buffer, size_t length, const apy_header_t *header):
+cdef inline PyObject *call(_Dispatch dispatch, const uint8_t *buffer, size_t length, const apy_header_t *header):
     dispatch.view._data = buffer
     dispatch.view._length = <Py_ssize_t>length
     dispatch.header._header = header
@@ -358,15 +364,15 @@ cdef inline PyObject *call(Dispatch dispatch, const uint8_t *buffer, size_t leng
 
 cdef apy_action_t call_plain(void *context, const uint8_t *buffer, size_t length,
                              const apy_header_t *header) noexcept:
-    cdef PyObject *result = call(<Dispatch>context, buffer, length, header)
+    cdef PyObject *result = call(<_Dispatch>context, buffer, length, header)
     if result == NULL:
-        (<Dispatch>context).failed = True
+        (<_Dispatch>context).failed = True
         return APY_ACTION_BREAK
     Py_DECREF(<object>result)
     return APY_ACTION_CONTINUE
 
 
-cdef apy_action_t answer(Dispatch dispatch, PyObject *result) noexcept:
+cdef apy_action_t answer(_Dispatch dispatch, PyObject *result) noexcept:
     cdef apy_action_t action
     if result == NULL:
         dispatch.failed = True
@@ -397,10 +403,10 @@ cdef void restore(object error) noexcept:
 
 cdef apy_action_t call_controlled(void *context, const uint8_t *buffer, size_t length,
                                   const apy_header_t *header) noexcept:
-    return answer(<Dispatch>context, call(<Dispatch>context, buffer, length, header))
+    return answer(<_Dispatch>context, call(<_Dispatch>context, buffer, length, header))
 
 
-cdef apy_action_t assemble(Dispatch dispatch, const uint8_t *buffer, size_t length, const apy_header_t *header,
+cdef apy_action_t assemble(_Dispatch dispatch, const uint8_t *buffer, size_t length, const apy_header_t *header,
                            bint is_controlled) noexcept:
     cdef apy_message_t message
     cdef apy_action_t action
@@ -436,9 +442,9 @@ cdef apy_action_t assemble(Dispatch dispatch, const uint8_t *buffer, size_t leng
 
 cdef apy_action_t call_assembled(void *context, const uint8_t *buffer, size_t length,
                                  const apy_header_t *header) noexcept:
-    return assemble(<Dispatch>context, buffer, length, header, False)
+    return assemble(<_Dispatch>context, buffer, length, header, False)
 
 
 cdef apy_action_t call_assembled_controlled(void *context, const uint8_t *buffer, size_t length,
                                             const apy_header_t *header) noexcept:
-    return assemble(<Dispatch>context, buffer, length, header, True)
+    return assemble(<_Dispatch>context, buffer, length, header, True)

@@ -8,7 +8,7 @@ cdef class Image:
     cdef apy_image_reader_t _reader
     cdef ClientLog _log
     cdef CncMapping _cnc
-    cdef Dispatch _dispatch
+    cdef _Dispatch _dispatch
     cdef int _generation
     cdef object _subscription
     cdef object __weakref__
@@ -26,7 +26,7 @@ cdef class Image:
         self._cnc = core._cnc
         self._log = log
         self._generation = _generation
-        self._dispatch = Dispatch()
+        self._dispatch = _Dispatch()
         self._subscription = _weakref.ref(subscription)
         self.correlation_id = correlation_id
         self.stream_id = stream_id
@@ -60,6 +60,7 @@ cdef class Image:
         self._dispatch.end()
         return check(fragments)
 
+    @cython.binding(False)
     def poll(self, handler, int fragment_limit=10):
         """Call ``handler(buffer, header)`` for up to fragment_limit fragments; returns how many."""
         return self._poll(handler, fragment_limit, APY_NO_LIMIT_POSITION, False)
@@ -68,6 +69,7 @@ cdef class Image:
         """As poll, for fragments that begin before limit_position."""
         return self._poll(handler, fragment_limit, limit_position, False)
 
+    @cython.binding(False)
     def controlled_poll(self, handler, int fragment_limit=10):
         """As poll; the handler answers a `ControlledAction`, or None to continue."""
         return self._poll(handler, fragment_limit, APY_NO_LIMIT_POSITION, True)
@@ -159,9 +161,15 @@ cdef class Image:
         """log2 of the term length."""
         return self._reader.shift
 
+    @property
+    def native_address(self):
+        """Address of the C image reader, for native code; valid while this object is alive."""
+        check_generation(self._generation)
+        return <size_t>&self._reader
+
 
 cdef void call_block(void *context, const uint8_t *buffer, size_t length, const apy_header_t *header) noexcept:
-    cdef Dispatch dispatch = <Dispatch>context
+    cdef _Dispatch dispatch = <_Dispatch>context
     dispatch.view._data = buffer
     dispatch.view._length = <Py_ssize_t>length
     try:
@@ -172,7 +180,7 @@ cdef void call_block(void *context, const uint8_t *buffer, size_t length, const 
 
 
 @cython.final
-cdef class ImageList:
+cdef class _ImageList:
     # Images at one moment, with the logs they lie in. A poll holds the list it began with, so that nothing it
     # reads is unmapped meanwhile; the conductor puts a new one in its place.
     cdef apy_image_reader_t **_readers
@@ -198,8 +206,8 @@ cdef class ImageList:
 cdef class SubscriptionBase:
     """The polls of a subscription, over its images in turn. One thread at a time."""
 
-    cdef ImageList _list
-    cdef Dispatch _dispatch
+    cdef _ImageList _list
+    cdef _Dispatch _dispatch
     cdef int32_t _next
     cdef int32_t _changes
     cdef int _generation
@@ -214,8 +222,8 @@ cdef class SubscriptionBase:
     cdef readonly int32_t channel_status_id
 
     def __cinit__(self, *args, **kwargs):
-        self._list = ImageList(())
-        self._dispatch = Dispatch()
+        self._list = _ImageList(())
+        self._dispatch = _Dispatch()
         self._generation = _generation
         self._is_closed = True
 
@@ -229,17 +237,17 @@ cdef class SubscriptionBase:
         self.channel_status_id = channel_status_id
 
     def _set_images(self, tuple images not None):
-        self._list = ImageList(images)
+        self._list = _ImageList(images)
         apy_fetch_add_i32(&self._changes, 1)
 
     def _mark_closed(self):
         self._is_closed = True
-        self._list = ImageList(())
+        self._list = _ImageList(())
         apy_fetch_add_i32(&self._changes, 1)
 
     cdef inline int _poll(self, object handler, int limit, bint is_controlled) except -1:
-        cdef ImageList images = self._list
-        cdef Dispatch dispatch = self._dispatch
+        cdef _ImageList images = self._list
+        cdef _Dispatch dispatch = self._dispatch
         cdef int fragments = 0, rc, i, index, start
         if self._generation != _generation:
             refuse_fork()
@@ -261,6 +269,7 @@ cdef class SubscriptionBase:
         dispatch.end()
         return fragments
 
+    @cython.binding(False)
     def poll(self, handler, int fragment_limit=10):
         """Call ``handler(buffer, header)`` for up to fragment_limit fragments; returns how many.
 
@@ -268,26 +277,28 @@ cdef class SubscriptionBase:
         """
         return self._poll(handler, fragment_limit, False)
 
+    @cython.binding(False)
     def controlled_poll(self, handler, int fragment_limit=10):
         """As poll; the handler answers a `ControlledAction`, or None to continue."""
         return self._poll(handler, fragment_limit, True)
 
     def block_poll(self, handler, int32_t block_length_limit):
         """Call ``handler(block, session_id, term_id)`` for a run of frames of each image; returns the bytes."""
-        cdef ImageList images = self._list
+        cdef _ImageList images = self._list
         cdef int64_t total = 0
         check_generation(self._generation)
         for image in images._images:
             total += (<Image>image).block_poll(handler, block_length_limit)
         return total
 
+    @cython.binding(False)
     def poll_native(self, size_t handler, size_t context=0, int fragment_limit=10, *, bint assemble=False):
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many.
 
         ``handler`` is the address of a ``void (*)(void *context, const uint8_t *buffer, size_t length,
         const apy_header_t *header)``. It must not touch Python. With ``assemble`` it gets whole messages.
         """
-        cdef ImageList images = self._list
+        cdef _ImageList images = self._list
         cdef apy_assembling_t assembling
         cdef int fragments
         check_generation(self._generation)
@@ -318,6 +329,7 @@ cdef class SubscriptionBase:
             self._batch_assembler = FragmentAssembler(print)
         return self._batch_assembler
 
+    @cython.binding(False)
     def poll_batch(self, int32_t messages_max=4096):
         """Take up to messages_max whole messages in one crossing; returns a `MessageBatch`, to be closed.
 
@@ -355,7 +367,7 @@ cdef class SubscriptionBase:
         cdef int64_t slice_ns, now_ns
         cdef apy_idle_t strategy
         cdef bytes idle_text = idle.encode("ascii", "replace")
-        cdef ImageList images
+        cdef _ImageList images
         cdef int32_t changes
         cdef bint is_ready
         check_generation(self._generation)
@@ -402,7 +414,7 @@ cdef class SubscriptionBase:
     def is_connected(self):
         """Whether there is an image that is not closed."""
         cdef int i
-        cdef ImageList images = self._list
+        cdef _ImageList images = self._list
         for i in range(images._count):
             if apy_load_acquire_i32(&images._readers[i].is_closed) == 0:
                 return True
@@ -411,7 +423,7 @@ cdef class SubscriptionBase:
     def image_by_session_id(self, int32_t session_id):
         """The image of a session, or None."""
         cdef int i
-        cdef ImageList images = self._list
+        cdef _ImageList images = self._list
         for i in range(images._count):
             if images._readers[i].session_id == session_id:
                 return images._images[i]

@@ -1,11 +1,51 @@
 # Wrappers of the client room: publications.
 
 cdef class PublicationBase
-cdef class Parts
+cdef class _Parts
 
 
 # Indexed by the negated code.
 cdef tuple _OFFER_RESULTS = (None, *(_OfferResult(-code) for code in range(1, 6)))
+
+
+# An int per message would cost as much as the append. When the caller has dropped the one given last, nobody but
+# us can see it, and its digits are written anew; else, and on free-threaded builds, another is made.
+cdef extern from *:
+    """
+    static PyObject *apy_position_int(PyObject **last, int64_t value)
+    {
+    #if !defined(Py_GIL_DISABLED)
+        PyLongObject *kept = (PyLongObject *)*last;
+        const int count = value < (INT64_C(1) << PyLong_SHIFT) ? 1 : value < (INT64_C(1) << (2 * PyLong_SHIFT)) ? 2 : 3;
+        if (kept != NULL && PyLong_SHIFT == 30 && count < 3 && Py_REFCNT(kept) == 1) {
+    #if PY_VERSION_HEX >= 0x030C0000
+            digit *digits = kept->long_value.ob_digit;
+            const int matches = kept->long_value.lv_tag == ((uintptr_t)count << 3);
+    #else
+            digit *digits = kept->ob_digit;
+            const int matches = Py_SIZE(kept) == count;
+    #endif
+            if (matches) {
+                digits[0] = (digit)(value & PyLong_MASK);
+                if (count == 2) {
+                    digits[1] = (digit)(value >> PyLong_SHIFT);
+                }
+                Py_INCREF(kept);
+                return (PyObject *)kept;
+            }
+        }
+    #endif
+        PyObject *made = PyLong_FromLongLong(value);
+        if (made != NULL) {
+            PyObject *before = *last;
+            Py_INCREF(made);
+            *last = made;
+            Py_XDECREF(before);
+        }
+        return made;
+    }
+    """
+    object apy_position_int(PyObject **last, int64_t value)
 
 
 cdef object offer_result(int64_t result):
@@ -58,6 +98,9 @@ cdef class BufferClaim:
 
     def __len__(self):
         return self._length
+
+    def __buffer__(self, int flags):
+        return memoryview(self)
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         self._check_open()
@@ -115,6 +158,7 @@ cdef class BufferClaim:
         self._check_open()
         (<apy_frame_t *>self._frame).flags = value
 
+    @cython.binding(False)
     def commit(self):
         """Send the message."""
         self._check_open()
@@ -152,6 +196,7 @@ cdef class PublicationBase:
     cdef ClientLog _log
     cdef CncMapping _cnc
     cdef object _supplier_error
+    cdef PyObject *_last
     cdef object __weakref__
     cdef readonly str channel
     cdef readonly int32_t stream_id
@@ -185,6 +230,9 @@ cdef class PublicationBase:
         self._publication.is_closed = 1
         self._generation = _generation
 
+    def __dealloc__(self):
+        Py_XDECREF(self._last)
+
     def _mark_closed(self):
         apy_publication_close(&self._publication)
 
@@ -194,6 +242,7 @@ cdef class PublicationBase:
     cdef int _refuse_busy(self) except -1:
         raise _errors.StateError("an exclusive publication is in use by another thread: it takes one at a time")
 
+    @cython.binding(False)
     def offer(self, buffer, *more, reserved_value=None):
         """Append a message made of one or several buffers; returns the new position or an `OfferResult`.
 
@@ -224,14 +273,14 @@ cdef class PublicationBase:
             part.iov_len = held.len
             result = apy_publication_offer(&self._publication, &part, 1, NULL, NULL)
             PyBuffer_Release(&held)
-        return offer_result(result)
+        return apy_position_int(&self._last, result) if result > 0 else offer_result(result)
 
     cdef object _offer_parts(self, tuple buffers, object reserved_value):
         # Several buffers, or a reserved value: the GIL stays held, since the supplier may be Python.
         cdef supplier_t supplier
         cdef int64_t constant
         cdef int64_t result
-        cdef Parts parts = Parts(buffers)
+        cdef _Parts parts = _Parts(buffers)
         try:
             if reserved_value is None:
                 result = apy_publication_offer(&self._publication, parts._parts, parts._count, NULL, NULL)
@@ -270,7 +319,7 @@ cdef class PublicationBase:
         check(apy_idle_init(&strategy, idle_text, NULL))
         if self._is_busy:
             self._refuse_busy()
-        cdef Parts parts = Parts((buffer, *more) if more else (buffer,))
+        cdef _Parts parts = _Parts((buffer, *more) if more else (buffer,))
         try:
             result = apy_publication_offer(&self._publication, parts._parts, parts._count, NULL, NULL)
             while -3 <= result <= -1:
@@ -298,6 +347,7 @@ cdef class PublicationBase:
                 f"the stream is full at position {self.max_possible_position}: add a new publication")
         return 0
 
+    @cython.binding(False)
     def offer_batch(self, messages):
         """Append many messages in one crossing, without the GIL; returns how many were accepted, from the first on.
 
@@ -366,6 +416,7 @@ cdef class PublicationBase:
         self._is_busy = False
         return self._batch_result(accepted, result)
 
+    @cython.binding(False)
     def try_claim(self, int32_t length):
         """Claim space for a message of length bytes, up to `max_payload_length`; returns a `BufferClaim`.
 
@@ -487,7 +538,7 @@ def _int32_array(lengths):
 
 
 @cython.final
-cdef class Parts:
+cdef class _Parts:
     # Buffers held for one message, as C wants them.
     cdef iovec *_parts
     cdef Py_buffer *_held

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from aeronpy._core.native import ClientCore, CncMapping, CountersReader, driver_is_active
+from aeronpy.client import context as client_context
 from aeronpy.client import protocol
 from aeronpy.client.conductor import Call, Conductor
-from aeronpy.client.context import CloseHandler, Context, CounterHandler, ImageHandler
+from aeronpy.client.context import CloseHandler, CounterHandler, ImageHandler
 from aeronpy.client.counter import Counter
 from aeronpy.client.protocol import Command
 from aeronpy.client.publication import ExclusivePublication, Publication
@@ -32,11 +33,11 @@ class Aeron:
     child's copy refuses to work.
     """
 
-    Context = Context
+    Context = client_context.Context
 
-    def __init__(self, context: Context | None = None) -> None:
+    def __init__(self, context: client_context.Context | None = None) -> None:
         """Connect by a context; raises DriverTimeout where no driver lives, VersionError, ArgumentError."""
-        context = context if context is not None else Context()
+        context = context if context is not None else client_context.Context()
         self.context: Final = context
         cnc = CncMapping(context.aeron_dir, context.driver_timeout_ms)
         core = ClientCore(
@@ -59,14 +60,14 @@ class Aeron:
             self._conductor.start()
 
     @classmethod
-    def connect(cls, context: Context | None = None, **settings: Any) -> Aeron:
-        """Connect to a driver: ``Aeron.connect(aeron_dir=..., driver_timeout_ms=...)``, settings as of `Context`.
+    def connect(cls, context: client_context.Context | None = None, **settings: Any) -> Aeron:
+        """Connect to a driver: ``Aeron.connect(aeron_dir=..., driver_timeout_ms=...)``, settings as of `Aeron.Context`.
 
         Raises DriverTimeout (a TimeoutError) where no driver lives, VersionError, ArgumentError.
         """
         if context is not None and settings:
             raise ArgumentError("give a context or keyword arguments, not both")
-        return cls(context if context is not None else Context(**settings))
+        return cls(context if context is not None else client_context.Context(**settings))
 
     # --- life ---
 

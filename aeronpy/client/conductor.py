@@ -303,7 +303,7 @@ class Conductor:
     def _on_available_image(self, event: protocol.AvailableImage) -> None:
         with self._lock:
             subscription = self._resources.get(event.subscription_id)
-        if not isinstance(subscription, Subscription) or subscription.is_closed:
+        if not isinstance(subscription, Subscription):
             return
         image = Image(
             self.core,

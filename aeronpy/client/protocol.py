@@ -182,7 +182,9 @@ class PublicationReady:
     @classmethod
     def parse(cls, body: bytes) -> PublicationReady:
         """Read an event's body; CorruptError."""
-        return cls(*_fields("<qqiiii", body), _read_text(body, 32))
+        correlation_id, registration_id, session, stream, limit_id, status_id = _fields("<qqiiii", body)
+        path = _read_text(body, 32)
+        return cls(correlation_id, registration_id, session, stream, limit_id, status_id, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +202,11 @@ class AvailableImage:
     @classmethod
     def parse(cls, body: bytes) -> AvailableImage:
         """Read an event's body; CorruptError."""
-        fields = _fields("<qiiqi", body)
+        correlation_id, session, stream, subscription_id, position_id = _fields("<qiiqi", body)
         path = _read_text(body, 28)
         (path_length,) = struct.unpack_from("<i", body, 28)
-        return cls(*fields, path, _read_text(body, 32 + (path_length + 3) // 4 * 4))
+        source = _read_text(body, 32 + (path_length + 3) // 4 * 4)
+        return cls(correlation_id, session, stream, subscription_id, position_id, path, source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from typing_extensions import Buffer
-
 from aeronpy._core.native import PublicationBase
 from aeronpy.client import protocol
 from aeronpy.client.protocol import Command
@@ -13,6 +11,8 @@ from aeronpy.client.status import channel_status, local_socket_addresses
 from aeronpy.client.values import ChannelStatus, OfferResult
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from aeronpy.client.aeron import Aeron
     from aeronpy.client.conductor import Conductor
 

@@ -9,6 +9,7 @@ from aeronpy._core.native import CountersReader
 from aeronpy.client.values import ChannelStatus
 
 LOCAL_SOCKET_ADDRESS_TYPE: Final = 14
+_STATUSES: Final = frozenset(int(status) for status in ChannelStatus)
 
 
 def channel_status(counters: CountersReader, status_id: int, is_closed: bool) -> ChannelStatus:
@@ -18,7 +19,7 @@ def channel_status(counters: CountersReader, status_id: int, is_closed: bool) ->
     if status_id < 0:
         return ChannelStatus.ACTIVE
     value = counters.value(status_id)
-    return ChannelStatus(value) if value in iter(ChannelStatus) else ChannelStatus.ERRORED
+    return ChannelStatus(value) if value in _STATUSES else ChannelStatus.ERRORED
 
 
 def local_socket_addresses(counters: CountersReader, status_id: int) -> list[str]:

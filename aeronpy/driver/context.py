@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from enum import IntEnum
 from typing import Any, Final
 
 from aeronpy.config import Option as _Option
 from aeronpy.config import Settings, boolean, default_aeron_dir, duration, integer, size, text
+from aeronpy.driver.loss import Loss, parse_loss
 from aeronpy.errors import ArgumentError
 
 MS: Final = 1_000_000
@@ -31,7 +31,6 @@ class ThreadingMode(IntEnum):
 
 # Options of which only these values can be served: another one is refused, not ignored.
 _SUPPORTED: Final[dict[str, tuple[str, ...]]] = {
-    "udp_channel_incoming_interceptors": ("", "loss"),
     "unicast_flow_control_supplier": ("unicast_max", "aeron_unicast_flow_control_strategy_supplier"),
     "congestion_control_supplier": ("default", "static", "aeron_congestion_control_default_strategy_supplier"),
     "name_resolver_supplier": ("default",),
@@ -132,12 +131,8 @@ class MediaDriverContext(Settings):
         "aeron.network.publication.max.messages.per.send", 4, minimum=1, maximum=16
     )
 
-    udp_channel_incoming_interceptors = text(
-        "aeron.udp.channel.incoming.interceptors", "", doc="'loss' drops incoming datagrams on purpose"
-    )
-    udp_channel_transport_bindings_loss_args = text(
-        "aeron.udp.channel.transport.bindings.loss.args", "", doc="rate=<0 to 1>|seed=<n>|recv-msg-mask=<hex>"
-    )
+    udp_channel_incoming_interceptors = text("aeron.udp.channel.incoming.interceptors", "")
+    udp_channel_transport_bindings_loss_args = text("aeron.udp.channel.transport.bindings.loss.args", "")
     unicast_flow_control_supplier = text(
         "aeron.unicast.FlowControl.supplier", "unicast_max", environment="AERON_UNICAST_FLOWCONTROL_SUPPLIER"
     )
@@ -173,8 +168,16 @@ class MediaDriverContext(Settings):
         given = self.untethered_linger_timeout
         return self.untethered_window_limit_timeout if given < 0 else given
 
+    def loss(self) -> Loss:
+        """Which incoming datagrams are dropped on purpose; raises `ArgumentError` for what cannot be meant."""
+        try:
+            return parse_loss(self.udp_channel_incoming_interceptors, self.udp_channel_transport_bindings_loss_args)
+        except ValueError as error:
+            raise ArgumentError(str(error)) from None
+
     def conclude(self) -> None:
         """Check what must fit together; raises `ArgumentError` that names the settings."""
+        self.loss()
         for name in ("term_buffer_length", "ipc_term_buffer_length", "file_page_size"):
             value = getattr(self, name)
             if value & (value - 1):
@@ -195,33 +198,11 @@ class MediaDriverContext(Settings):
         if self.thread_naming not in ("classic", "new"):
             raise ArgumentError(f"thread_naming is {self.thread_naming!r}, neither 'classic' nor 'new'")
 
-        self.loss_settings()
         for name, supported in _SUPPORTED.items():
             if getattr(self, name) not in supported:
                 raise ArgumentError(
                     f"{name}={getattr(self, name)!r} is not supported yet; supported: {', '.join(map(repr, supported))}"
                 )
-
-    def loss_settings(self) -> dict[str, Any]:
-        """Which incoming datagrams are dropped on purpose, by the names of the native struct."""
-        settings: dict[str, Any] = {"loss_rate": 0.0, "loss_mask": 0, "loss_seed": random.getrandbits(64)}
-        if not self.udp_channel_incoming_interceptors:
-            return settings
-        arguments = self.udp_channel_transport_bindings_loss_args
-        try:
-            given = dict(part.split("=", 1) for part in arguments.split("|") if part)
-            settings["loss_rate"] = float(given.pop("rate", 0))
-            settings["loss_mask"] = int(given.pop("recv-msg-mask", "0"), 16)
-            if "seed" in given:
-                settings["loss_seed"] = int(given.pop("seed")) % (1 << 64)
-        except ValueError as error:
-            raise ArgumentError(f"udp_channel_transport_bindings_loss_args={arguments!r}: {error}") from None
-        if given or not 0 <= settings["loss_rate"] <= 1:
-            raise ArgumentError(
-                f"udp_channel_transport_bindings_loss_args={arguments!r} is not "
-                "rate=<0 to 1>|seed=<n>|recv-msg-mask=<hex>"
-            )
-        return settings
 
     def _check_order(self) -> None:
         for greater, lesser in (
@@ -240,6 +221,7 @@ class MediaDriverContext(Settings):
 
     def core_config(self) -> dict[str, Any]:
         """The settings that the native agents share, by the names of their structs."""
+        loss = self.loss()
         return {
             "timer_interval_ns": self.timer_interval,
             "client_liveness_timeout_ns": self.client_liveness_timeout,
@@ -263,7 +245,9 @@ class MediaDriverContext(Settings):
             "stream_session_limit": self.stream_session_limit,
             "counters_free_to_reuse_ms": -(-self.counters_free_to_reuse_timeout // MS),
             "connect_send_sockets": self.driver_connect,
-            **self.loss_settings(),
+            "loss_rate": loss.rate,
+            "loss_mask": loss.mask,
+            "loss_seed": loss.seed,
             "to_driver_length": self.conductor_buffer_length,
             "to_clients_length": self.clients_buffer_length,
             "counters_values_length": self.counters_buffer_length,

@@ -177,15 +177,6 @@ def test_system_counters_are_named_in_the_order_of_their_ids() -> None:
     assert found[29] == b"Sender work cycle exceeded threshold count: threshold=100ms SHARED"
 
 
-def test_loss_on_purpose_is_read_from_the_reference_drivers_arguments() -> None:
-    found = context(
-        udp_channel_incoming_interceptors="loss",
-        udp_channel_transport_bindings_loss_args="rate=0.25|seed=7|recv-msg-mask=0xF",
-    ).loss_settings()
-
-    assert found == {"loss_rate": 0.25, "loss_mask": 15, "loss_seed": 7}
-
-
 @pytest.mark.parametrize(
     "settings",
     [

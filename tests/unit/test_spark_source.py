@@ -173,6 +173,17 @@ def test_the_table_of_recordings_has_no_stop_while_there_is_none(tmp_path: Path)
     assert row["readable_position"] == 0  # nobody can tell how much of the only segment is complete
 
 
+def test_a_running_recording_is_read_as_far_as_its_segments_are_complete(tmp_path: Path) -> None:
+    recording = messages_of(500, is_stopped=False)
+    directory = write_archive(tmp_path, [recording])
+    decoded = decode_sequentially(directory, 0, 0, recording.position, TERM)
+
+    rows = rows_of(reader_of(directory))
+
+    assert recording.position > 2 * TERM
+    assert [row["position"] for row in rows] == [m.position for m in decoded if m.position < 2 * TERM]
+
+
 def test_streams_and_recordings_choose_what_is_read(golden: Path) -> None:
     by_stream = rows_of(reader_of(golden, streamIds="5005", columns="recording_id,stream_id"))
     by_both = rows_of(reader_of(golden, streamIds="5005", recordingIds="6-9", columns="recording_id"))

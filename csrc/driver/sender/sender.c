@@ -184,13 +184,10 @@ static void on_datagram(void *context, void *owner, uint8_t *datagram, size_t le
 
 static int poll_control(apy_sender_t *sender, int64_t now_ns)
 {
-    int64_t bytes = 0;
+    int64_t bytes = 0; /* the counter of bytes received is the receiver's */
     const int handled = apy_transport_poller_poll(&sender->poller, on_datagram, sender, &bytes);
     sender->cycles_since_poll = 0;
     sender->poll_deadline_ns = now_ns + sender->context->config.status_message_timeout_ns / 2;
-    if (bytes > 0) {
-        apy_count(sender->context, APY_SC_BYTES_RECEIVED, bytes);
-    }
     if (handled < 0) {
         apy_driver_report_error(sender->context, handled);
         return 0;
