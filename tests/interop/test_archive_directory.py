@@ -74,6 +74,8 @@ class Recordings:
         with self.aeron.add_exclusive_publication(
             f"{channel}{join}term-length=64k{publication_params}", stream_id
         ) as publication:
+            while listener is not None and not listener.is_connected:
+                time.sleep(0.001)  # nobody reads while a send waits for room
             for number in range(before):
                 message = message_of(number, 700)
                 publication.send(message, timeout_s=10)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aeronpy import Aeron
-from aeronpy.driver import MediaDriver
 from aeronpy.archive import Archive
+from aeronpy.driver import MediaDriver
 from aeronpy.errors import ActiveError, AeronTimeoutError, ArchiveError, ArgumentError, StateError, StorageError
 
 IPC = "aeron:ipc?term-length=64k"
