@@ -5,6 +5,7 @@ PY := $(VENV)/bin/python
 PROFILE ?= release
 READY ?= $(VENV)/.ready
 export PYTHONPATH := $(CURDIR)
+export SPARK_LOCAL_IP := 127.0.0.1
 export PYSPARK_PYTHON := $(CURDIR)/$(VENV)/bin/python
 MAKEFLAGS += --no-builtin-rules
 

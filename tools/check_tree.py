@@ -27,13 +27,12 @@ def room_of(path: Path) -> str:
 
 
 def header_rooms() -> dict[str, str]:
-    """The room of each header: the room of the C file of that name, else of the file that includes it first."""
-    rooms: dict[str, str] = {}
+    """The room of each header: that of the C file of its name, else the lowest that includes it as its first."""
+    rooms: dict[str, str] = {"atomic": "base"}  # needs no C file
     for path in tracked("csrc/**/*.c"):
-        opening = re.search(r"#include .*", path.read_text())
-        first = opening and re.match(r'#include "apy/(\w+)\.h"', opening[0])
-        if first:
-            rooms.setdefault(first[1], room_of(path))
+        first = re.search(r'#include "apy/(\w+)\.h"', path.read_text())
+        if first and first[1] not in rooms and room_of(path) in ROOMS:
+            rooms[first[1]] = room_of(path)
     for path in tracked("csrc/**/*.c"):
         rooms[path.stem] = room_of(path)
     return rooms

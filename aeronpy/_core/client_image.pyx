@@ -161,6 +161,12 @@ cdef class Image:
         """log2 of the term length."""
         return self._reader.shift
 
+    @property
+    def native_address(self):
+        """Address of the C image reader, for native code; valid while this object is alive."""
+        check_generation(self._generation)
+        return <size_t>&self._reader
+
 
 cdef void call_block(void *context, const uint8_t *buffer, size_t length, const apy_header_t *header) noexcept:
     cdef _Dispatch dispatch = <_Dispatch>context

@@ -565,6 +565,9 @@ class Image:
     @property
     def subscription(self) -> SubscriptionBase | None: ...
     @property
+    def native_address(self) -> int:
+        """Address of the C image reader, for native code; valid while this object is alive."""
+    @property
     def position(self) -> int: ...
     @property
     def join_position(self) -> int: ...

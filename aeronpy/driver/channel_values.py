@@ -96,3 +96,8 @@ def refuse_unsupported(uri: ChannelUri) -> None:
     """Error 8 for what this driver cannot do yet, rather than doing something else in silence."""
     if uri.get("control-mode") == "response" or uri.get("response-correlation-id") not in (None, "-1"):
         raise refuse(ErrorCode.NOT_SUPPORTED, f"response channels are not supported yet: {uri}")
+    if uri.get("cc") not in (None, "static"):
+        raise refuse(ErrorCode.NOT_SUPPORTED, f"cc={uri.get('cc')} is not supported yet: {uri}")
+    for key in ("media-rcv-ts-offset", "channel-rcv-ts-offset", "channel-snd-ts-offset"):
+        if uri.get(key) is not None:
+            raise refuse(ErrorCode.NOT_SUPPORTED, f"{key} is not supported yet: {uri}")

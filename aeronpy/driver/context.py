@@ -29,6 +29,16 @@ class ThreadingMode(IntEnum):
     INVOKER = 3
 
 
+# Options of which only these values can be served: another one is refused, not ignored.
+_SUPPORTED: Final[dict[str, tuple[str, ...]]] = {
+    "unicast_flow_control_supplier": ("unicast_max", "aeron_unicast_flow_control_strategy_supplier"),
+    "congestion_control_supplier": ("default", "static", "aeron_congestion_control_default_strategy_supplier"),
+    "name_resolver_supplier": ("default",),
+    "sender_wildcard_port_range": ("", "0 0"),
+    "receiver_wildcard_port_range": ("", "0 0"),
+}
+
+
 def _parse_mode(given: str) -> ThreadingMode:
     try:
         return ThreadingMode[given.strip().upper()]
@@ -123,6 +133,15 @@ class MediaDriverContext(Settings):
 
     udp_channel_incoming_interceptors = text("aeron.udp.channel.incoming.interceptors", "")
     udp_channel_transport_bindings_loss_args = text("aeron.udp.channel.transport.bindings.loss.args", "")
+    unicast_flow_control_supplier = text(
+        "aeron.unicast.FlowControl.supplier", "unicast_max", environment="AERON_UNICAST_FLOWCONTROL_SUPPLIER"
+    )
+    congestion_control_supplier = text(
+        "aeron.CongestionControl.supplier", "default", environment="AERON_CONGESTIONCONTROL_SUPPLIER"
+    )
+    name_resolver_supplier = text("aeron.name.resolver.supplier", "default")
+    sender_wildcard_port_range = text("aeron.sender.wildcard.port.range", "")
+    receiver_wildcard_port_range = text("aeron.receiver.wildcard.port.range", "")
 
     conductor_idle_strategy = text("aeron.conductor.idle.strategy", "backoff")
     conductor_idle_strategy_init_args = text("aeron.conductor.idle.strategy.init.args", "")
@@ -178,6 +197,12 @@ class MediaDriverContext(Settings):
             )
         if self.thread_naming not in ("classic", "new"):
             raise ArgumentError(f"thread_naming is {self.thread_naming!r}, neither 'classic' nor 'new'")
+
+        for name, supported in _SUPPORTED.items():
+            if getattr(self, name) not in supported:
+                raise ArgumentError(
+                    f"{name}={getattr(self, name)!r} is not supported yet; supported: {', '.join(map(repr, supported))}"
+                )
 
     def _check_order(self) -> None:
         for greater, lesser in (

@@ -102,12 +102,13 @@ class Walker:
     def __iter__(self) -> Iterator[Arrays]:
         """Arrays of at least one row each. Raises CorruptError, after all rows before what is wrong."""
         scan, end = self._scan, min(self._part.to_position, self._part.limit)
+        is_done = False  # by the scan's word: a message held back at a live edge leaves position before the end
         try:
-            while scan.position < end:
+            while not is_done and scan.position < end:
                 base = self._files.segment_base(scan.position)
                 try:
                     with self._files.open(base) as fd:
-                        yield from self._segment(fd, base)
+                        is_done = yield from self._segment(fd, base)
                 except (CorruptError, NotFoundError) as error:
                     yield from self._flush()
                     if not self._goes_on_after(error):
@@ -118,8 +119,8 @@ class Walker:
             self._report.frames += scan.frame_count
             self._report.incomplete += scan.incomplete_count
 
-    def _segment(self, fd: int, base: int) -> Iterator[Arrays]:
-        """Rows of one segment file, up to its end or that of the range."""
+    def _segment(self, fd: int, base: int) -> Generator[Arrays, None, bool]:
+        """Rows of one segment file, up to its end or that of the range; whether the range is done with it."""
         scan = self._scan
         end = min(base + self._files.segment_length, self._part.limit)
         while scan.position < min(end, self._part.to_position):
@@ -128,12 +129,13 @@ class Walker:
             count = read_into(fd, memory, start - base)
             is_done = yield from self._rows(memory[:count])
             if is_done:
-                return
+                return True
             if scan.position == start:  # not one whole message in this block
                 if count < len(memory):
                     raise CorruptError(self._cut_short(base, start, base + os.fstat(fd).st_size, end))
                 assert len(memory) < end - start
                 self._block = memoryview(bytearray(min(2 * len(self._block), self._files.segment_length)))
+        return False
 
     def _rows(self, memory: memoryview) -> Generator[Arrays, None, bool]:
         """Rows of one block; whether the range is done with it."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from aeronpy.recording.catalog import RecordingDescriptor
-    from aeronpy.spark.planning import Part
+    from aeronpy.spark.plan import Part
 
 
 class AeronArchiveDataSource(DataSource):
@@ -94,7 +94,7 @@ class AeronArchiveReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """One partition for every ``splitBytes`` of recordings, or one for every archive's catalog."""
-        from aeronpy.spark.planning import plan_messages
+        from aeronpy.spark.plan import plan_messages
 
         if self._options.table == "recordings":
             return [RecordingsPartition(path) for path in self._options.paths]
@@ -132,7 +132,7 @@ class AeronArchiveReader(DataSourceReader):
         import pyarrow as pa
 
         from aeronpy.recording.catalog import read_catalog
-        from aeronpy.spark.planning import choose_entries
+        from aeronpy.spark.plan import choose_entries
         from aeronpy.spark.schema import arrow_schema
 
         schema = arrow_schema(self._schema, self._options)

@@ -8,6 +8,7 @@ of messages; the answer is nanoseconds: of the whole round, or the median of the
 from __future__ import annotations
 
 import ctypes
+import os
 import statistics
 import sys
 import time
@@ -78,12 +79,15 @@ class LoopEnds:
         return self._checked(self._loops.loop_publish(ctypes.byref(self._end), size, count))
 
     def receive(self, size: int, count: int) -> int:
+        self._client.await_image()
         return self._checked(self._loops.loop_receive(ctypes.byref(self._end), size, count))
 
     def echo(self, size: int, count: int) -> int:
+        self._client.await_image()
         return self._checked(self._loops.loop_echo(ctypes.byref(self._end), size, count))
 
     def ping(self, size: int, count: int) -> int:
+        self._client.await_image()
         times = (ctypes.c_int64 * count)()
         self._checked(self._loops.loop_ping(ctypes.byref(self._end), size, count, times))
         return int(statistics.median(times))
@@ -222,6 +226,10 @@ def main() -> None:
         ends.add_subscription(back, BACK_STREAM_ID)
     elif role == "pong":
         ends.add_publication(back, BACK_STREAM_ID)
+    cpu = os.environ.get("BENCH_CPU")
+    if cpu is not None:
+        # This thread alone: the client's own have started, and stay free.
+        os.sched_setaffinity(0, {int(cpu)})
     print("READY", flush=True)
     rounds = {"publish": ends.publish, "receive": ends.receive, "ping": ends.ping, "pong": ends.echo}
     for line in sys.stdin:

@@ -74,7 +74,7 @@ static int64_t offer_one(const loop_end_t *end, const uint8_t *message, size_t s
     return position;
 }
 
-static void on_message(void *context, const uint8_t *buffer, size_t length, void *header)
+static void on_message(void *context, const uint8_t *buffer, size_t length, const void *header)
 {
     (void)header;
     received_t *received = context;
@@ -87,7 +87,7 @@ static void on_message(void *context, const uint8_t *buffer, size_t length, void
     received->next++;
 }
 
-static void on_ping(void *context, const uint8_t *buffer, size_t length, void *header)
+static void on_ping(void *context, const uint8_t *buffer, size_t length, const void *header)
 {
     received_t *received = context;
     on_message(context, buffer, length, header);

@@ -17,7 +17,7 @@
 
 typedef int64_t (*loop_offer_fn)(void *publication, const uint8_t *buffer, size_t length, void *supplier,
                                  void *context);
-typedef void (*loop_handler_fn)(void *context, const uint8_t *buffer, size_t length, void *header);
+typedef void (*loop_handler_fn)(void *context, const uint8_t *buffer, size_t length, const void *header);
 typedef int (*loop_poll_fn)(void *subscription, loop_handler_fn handler, void *context, size_t fragment_limit);
 
 typedef struct loop_end {

@@ -67,6 +67,9 @@ class RealClient:
         """Whether the publication has a subscriber."""
         return bool(self._lib.aeron_exclusive_publication_is_connected(publication))
 
+    def await_image(self) -> None:
+        """The real subscription finds its images itself."""
+
     def close(self) -> None:
         """End the client."""
         self._lib.aeron_close(self._client)

@@ -152,19 +152,25 @@ class Flow:
 def open_flow(
     stack: ExitStack, client: str, aeron_dir: Path, medium: Literal["ipc", "udp"], size: int, *, is_round_trip: bool
 ) -> Flow:
-    """Start both ends and wait until they are connected."""
-    channel, back = (IPC, IPC) if medium == "ipc" else udp_channels()
+    """Start both ends and wait until they are connected.
 
-    def end(role: str) -> Line:
+    Over IPC each has a core of its own, where there are two: it tells how the clients compare, not how the
+    scheduler places them. Over UDP the driver needs its turn too, and the scheduler decides.
+    """
+    channel, back = (IPC, IPC) if medium == "ipc" else udp_channels()
+    cpus = sorted(os.sched_getaffinity(0))
+
+    def end(role: str, index: int) -> Line:
         program = ROOT / "bench" / "compare" / "ends.py"
         command = [str(peer_python()), str(program), client, role, str(aeron_dir), channel, str(size), back]
-        line = Line(command, {"PYTHONPATH": str(BUILT / "lib")})
+        pinned = {"BENCH_CPU": str(cpus[index])} if medium == "ipc" and len(cpus) > 1 else {}
+        line = Line(command, {"PYTHONPATH": str(BUILT / "lib"), **pinned})
         stack.callback(line.close)
         line.answer()
         return line
 
-    receiver = end("pong" if is_round_trip else "receive")
-    sender = end("ping" if is_round_trip else "publish")
+    receiver = end("pong" if is_round_trip else "receive", 0)
+    sender = end("ping" if is_round_trip else "publish", 1)
     sender.ask("connected")
     sender.answer()
     return Flow(sender, receiver, is_round_trip)

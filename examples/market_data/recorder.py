@@ -8,7 +8,7 @@ from aeronpy import Aeron
 from aeronpy.archive import Archive
 from examples.market_data.lines import say
 
-SEGMENT_LENGTH = 16 << 20
+SEGMENT_LENGTH = 8 << 20
 
 
 def main(aeron_dir: str, channel: str, stream_id: str, directory: str) -> None:

@@ -26,7 +26,7 @@ from examples.market_data.java import java_home
 from examples.market_data.lines import Worker
 
 STREAM_ID = 1001
-MESSAGES_DEFAULT = 1_200_000
+MESSAGES_DEFAULT = 600_000
 
 
 def free_port() -> int:
@@ -128,7 +128,9 @@ def main() -> int:
     speeds = {"publisher": chart.rates(publisher.said, "sent"), "strategy": chart.rates(strategy.said, "received")}
     chart.draw(picture, f"{feed.name}, {passes} passes", result.prices, speeds)
     sent, received = publisher.last("sent"), strategy.last("received")
-    console.print(f"{recorder.last('position'):,} bytes recorded in {archive}; the picture is {picture}")
+    console.print(
+        f"{recorder.last('position'):,} bytes recorded in {archive}; the picture is {picture}", soft_wrap=True
+    )
     console.print(f"the signal of the strategy turned {strategy.last('crossings'):,} times")
 
     faults = [

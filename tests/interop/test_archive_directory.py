@@ -74,6 +74,8 @@ class Recordings:
         with self.aeron.add_exclusive_publication(
             f"{channel}{join}term-length=64k{publication_params}", stream_id
         ) as publication:
+            while listener is not None and not listener.is_connected:
+                time.sleep(0.001)  # nobody reads while a send waits for room
             for number in range(before):
                 message = message_of(number, 700)
                 publication.send(message, timeout_s=10)
@@ -117,13 +119,15 @@ def of_every_length(bytes_total: int) -> Iterator[int]:
         number += 1
 
 
-@pytest.fixture(scope="module")
-def recorded(java_host: Callable[[], JavaHost], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recordings]:
+@pytest.fixture(scope="module", params=["c", "ours"])
+def recorded(
+    request: pytest.FixtureRequest, java_host: Callable[[], JavaHost], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Recordings]:
     """A directory with every kind of recording, cleanly closed."""
     stage = Stage(java_host)
     directory = tmp_path_factory.mktemp("archive")
     try:
-        driver = stage.driver("c", settings={"AERON_SPIES_SIMULATE_CONNECTION": "true"})
+        driver = stage.driver(request.param, settings={"AERON_SPIES_SIMULATE_CONNECTION": "true"})
         with (
             Aeron.connect(aeron_dir=str(driver.aeron_dir)) as aeron,
             Archive.open(

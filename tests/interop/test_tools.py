@@ -128,9 +128,11 @@ def test_stat_shows_the_counters_that_aeron_stat_shows(scene: Scene) -> None:
 
     first, found, last = rows(before), rows(ours), rows(after)
     assert len(found) > 60
-    assert {each: label for each, (_, label) in found.items()} == {each: label for each, (_, label) in first.items()}
-    # Some counters run on between the looks; none runs backwards.
+    assert found.keys() == first.keys() == last.keys()
+    # Some counters run on between the looks, none runs backwards; a label only ever grows (a client's by its name).
     for counter_id, (value, label) in found.items():
+        assert label.startswith(first[counter_id][1])
+        assert last[counter_id][1].startswith(label)
         assert first[counter_id][0] <= value <= last[counter_id][0], label
     at_rest = {each for each in found if first[each] == last[each]}
     assert {each for each, (_, label) in found.items() if "pub-pos" in label or "sub-pos" in label} <= at_rest

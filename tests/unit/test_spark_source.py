@@ -20,7 +20,7 @@ import pyarrow as pa
 from aeronpy.errors import ArgumentError
 from aeronpy.recording.segments import RecordingFiles
 from aeronpy.spark import AeronArchiveDataSource
-from aeronpy.spark.planning import cut_range
+from aeronpy.spark.plan import cut_range
 from aeronpy.spark.source import AeronArchiveReader
 from tests.archive_files import decode_sequentially, write_archive
 from tests.golden import EXPECTED, crc32, unpack

@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 from aeronpy import Aeron
-from aeronpy.driver import MediaDriver
 from aeronpy.archive import Archive
+from aeronpy.driver import MediaDriver
 from aeronpy.errors import StorageError
 from aeronpy.recording import open_archive
 

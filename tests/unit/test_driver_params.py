@@ -1,0 +1,202 @@
+"""What channels say, session ids, addresses: the driver's decisions without a driver."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from aeronpy.driver.addresses import Address, find_interface
+from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
+from aeronpy.driver.context import MediaDriverContext, ThreadingMode
+from aeronpy.driver.counters import stream_key
+from aeronpy.driver.publication_params import PublicationParams
+from aeronpy.driver.session_ids import SessionIds
+from aeronpy.driver.system_counters import labels
+from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.errors import ArgumentError, RegistrationError
+
+
+def context(**settings: Any) -> MediaDriverContext:
+    return MediaDriverContext(environment={}, **settings)
+
+
+def params(channel: str, *, is_ipc: bool = True, **settings: Any) -> PublicationParams:
+    return PublicationParams.parse(parse_channel(channel), context(**settings), is_ipc=is_ipc)
+
+
+def udp(channel: str) -> UdpChannel:
+    return UdpChannel.parse(channel, parse_channel(channel), context())
+
+
+# --- session ids ---
+
+
+def test_automatic_session_ids_jump_over_the_reserved_ones() -> None:
+    ids = SessionIds(-3, -1, 1000)
+
+    assert [ids.take(lambda _: False) for _ in range(4)] == [-3, -2, 1001, 1002]
+
+
+def test_automatic_session_ids_wrap() -> None:
+    ids = SessionIds((1 << 31) - 1, -1, 1000)
+
+    assert [ids.take(lambda _: False) for _ in range(2)] == [(1 << 31) - 1, -(1 << 31)]
+
+
+def test_automatic_session_ids_skip_what_is_used() -> None:
+    ids = SessionIds(5000, -1, 1000)
+
+    assert ids.take({5000, 5001}.__contains__) == 5002
+    assert ids.take({5000, 5001}.__contains__) == 5003
+
+
+# --- publications ---
+
+
+def test_defaults_are_those_of_the_medium() -> None:
+    ipc, network = params("aeron:ipc"), params("aeron:udp?endpoint=a:1", is_ipc=False)
+
+    assert (ipc.term_length, network.term_length) == (64 << 20, 16 << 20)
+    assert (ipc.mtu, ipc.window_length) == (1408, 32 << 20)
+    assert (ipc.linger_ns, ipc.untethered_window_limit_ns, ipc.untethered_linger_ns) == (5 * 10**9,) * 3
+    assert (ipc.untethered_resting_ns, ipc.signal_eos, ipc.sparse) == (10 * 10**9, True, True)
+    assert (ipc.start_position, ipc.entity_tag, ipc.response_correlation_id) == (0, -1, -1)
+
+
+def test_windows_are_clipped_to_half_a_term() -> None:
+    assert params("aeron:ipc?term-length=64k", ipc_publication_term_window_length=1 << 20).window_length == 32768
+    assert params("aeron:ipc?term-length=64k", ipc_publication_term_window_length=4096).window_length == 4096
+    assert params("aeron:ipc?term-length=64k|pub-wnd=8k").window_length == 8192
+
+
+def test_the_linger_of_untethered_ones_follows_their_window_limit() -> None:
+    assert params("aeron:ipc?untethered-window-limit-timeout=7s").untethered_linger_ns == 7 * 10**9
+    assert params("aeron:ipc", untethered_linger_timeout="3s").untethered_linger_ns == 3 * 10**9
+
+
+def test_a_position_counts_terms_across_the_wrap_of_their_ids() -> None:
+    found = params(f"aeron:ipc?term-length=64k|init-term-id={(1 << 31) - 1}|term-id={-(1 << 31)}|term-offset=64")
+
+    assert found.start_position == 65536 + 64
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        "aeron:ipc?control-mode=response",
+        "aeron:udp?endpoint=a:1|cc=cubic",
+        "aeron:udp?endpoint=a:1|response-correlation-id=9",
+    ],
+)
+def test_what_is_not_supported_yet_is_refused_in_words(channel: str) -> None:
+    with pytest.raises(RegistrationError, match="not supported yet") as caught:
+        refuse_unsupported(parse_channel(channel))
+    assert caught.value.error_code == 8
+
+
+# --- UDP channels ---
+
+
+@pytest.mark.parametrize(
+    ("channel", "form"),
+    [
+        ("aeron:udp?endpoint=127.0.0.1:40456", "UDP-0.0.0.0:0-127.0.0.1:40456"),
+        ("aeron:udp?endpoint=localhost:40456", "UDP-0.0.0.0:0-localhost:40456"),
+        ("aeron:udp?endpoint=127.0.0.1:40456|interface=127.0.0.1", "UDP-127.0.0.1:0-127.0.0.1:40456"),
+        ("aeron:udp?endpoint=127.0.0.1:40456|interface=127.0.0.1:5000", "UDP-127.0.0.1:5000-127.0.0.1:40456"),
+        ("aeron:udp?endpoint=[::1]:40456", "UDP-[::]:0-[::1]:40456"),
+        ("aeron:udp?endpoint=127.0.0.1:1|control=127.0.0.1:2", "UDP-127.0.0.1:2-127.0.0.1:1"),
+        ("aeron:udp?endpoint=127.0.0.1:0|tags=9", "UDP-0.0.0.0:0-127.0.0.1:0#9"),
+        ("aeron:udp?tags=9", "UDP-0.0.0.0:0-0.0.0.0:0#9"),
+    ],
+)
+def test_the_canonical_form_is_what_was_written(channel: str, form: str) -> None:
+    assert udp(channel).canonical_form == form
+
+
+def test_wildcards_share_with_nobody() -> None:
+    forms = {udp("aeron:udp?endpoint=127.0.0.1:0").canonical_form for _ in range(3)}
+
+    assert len(forms) == 3
+
+
+@pytest.mark.parametrize(
+    ("channel", "code"),
+    [
+        ("aeron:udp?endpoint=224.20.30.39:24326", 8),
+        ("aeron:udp?control-mode=manual", 8),
+        ("aeron:udp?control-mode=dynamic|control=127.0.0.1:9", 8),
+        ("aeron:udp?endpoint=127.0.0.1:1|interface=192.0.2.1", 1),
+        ("aeron:udp?endpoint=127.0.0.1:1|interface={nosuchif}", 1),
+        ("aeron:udp?endpoint=127.0.0.1:99999", 1),
+    ],
+)
+def test_channels_that_cannot_be_served(channel: str, code: int) -> None:
+    with pytest.raises(RegistrationError) as caught:
+        udp(channel)
+    assert caught.value.error_code == code
+
+
+def test_addresses_are_packed_as_the_system_has_them() -> None:
+    v4, v6 = Address("127.0.0.1", 40123), Address("::1", 40123)
+
+    assert v4.pack()[:8] == struct.pack("=H", 2) + struct.pack(">H", 40123) + bytes([127, 0, 0, 1])
+    assert v6.pack()[:24] == struct.pack("=H", 10) + struct.pack(">H", 40123) + bytes(4) + bytes(15) + b"\1"
+    for address in (v4, v6):
+        assert len(address.pack()) == 128
+        assert Address.unpack(address.pack()) == address
+    assert str(v6) == "[::1]:40123"
+
+
+def test_loopback_is_found_by_address_and_by_name() -> None:
+    by_address, _ = find_interface("127.0.0.0:77/8", is_v6=False, wants_multicast=False)
+    assert by_address == Address("127.0.0.1", 77)
+    by_name, index = find_interface("{lo}:9", is_v6=False, wants_multicast=False)
+    assert (by_name, index > 0) == (Address("127.0.0.1", 9), True)
+
+
+# --- keys, labels, settings ---
+
+
+def test_long_channels_are_cut_to_fit_the_key() -> None:
+    key = stream_key(1, 2, 3, "c" * 200)
+
+    assert key == struct.pack("<qiii", 1, 2, 3, 92) + b"c" * 92
+
+
+def test_system_counters_are_named_in_the_order_of_their_ids() -> None:
+    found = labels(
+        "1.2.3", ThreadingMode.SHARED, conductor_ns=10**8, sender_ns=10**8, receiver_ns=10**8, resolver_ns=5 * 10**9
+    )
+
+    assert len(found) == 46
+    assert found[15] == b"Errors: version=1.2.3 commit=aeronpy"
+    assert found[18] == b"Sender flow control limits, i.e. back-pressure events"
+    assert found[29] == b"Sender work cycle exceeded threshold count: threshold=100ms SHARED"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"udp_channel_incoming_interceptors": "gremlins"},
+        {"udp_channel_incoming_interceptors": "loss", "udp_channel_transport_bindings_loss_args": "rate=2"},
+        {"congestion_control_supplier": "cubic"},
+        {"name_resolver_supplier": "driver"},
+        {"sender_wildcard_port_range": "1 2"},
+        {"thread_naming": "pretty"},
+        {"clients_buffer_length": 3 << 20},
+    ],
+)
+def test_settings_that_cannot_be_served_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        context(**settings).conclude()
+
+
+def test_the_threads_of_each_mode_idle_and_are_named_as_aerons() -> None:
+    dedicated = context(conductor_idle_strategy="yield", sender_cpu_affinity=1).agent_settings()
+    assert [one[3] for one in dedicated] == [b"conductor", b"sender", b"receiver"]
+    assert (dedicated[0][0], dedicated[1][2]) == (b"yield", 1)
+    shared = context(threading_mode="SHARED", shared_idle_strategy="spin", thread_naming="new").agent_settings()
+    assert (shared[0][0], shared[0][3]) == (b"spin", b"aeron-md-shd")
