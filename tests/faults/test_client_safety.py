@@ -199,7 +199,10 @@ def test_a_stopped_client_is_told_when_it_wakes(driver: MediaDriver) -> None:
 
 
 def start_driver(aeron_dir: Path) -> subprocess.Popen[bytes]:
-    code = "import sys; from aeronpy import MediaDriver; d = MediaDriver.launch(aeron_dir=sys.argv[1]); print(flush=True); sys.stdin.read()"
+    code = (
+        "import sys; from aeronpy import MediaDriver; driver = MediaDriver.launch(aeron_dir=sys.argv[1]);"
+        "print(flush=True); sys.stdin.read()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(aeron_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
     )

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from aeronpy import Aeron
 from aeronpy.driver import MediaDriver
+from tests.system.clients import Pair, connected_pair
 from tests.system.protocol_client import ProtocolClient
 
 # Time-outs of the reference traces' kind, short enough to be seen by a test.
@@ -39,3 +41,23 @@ def client(driver: MediaDriver) -> Iterator[ProtocolClient]:
     client = ProtocolClient(driver.aeron_dir)
     yield client
     client.close()
+
+
+@pytest.fixture(scope="module")
+def clients_driver() -> Iterator[MediaDriver]:
+    """An embedded driver as it comes, for the tests of a module."""
+    with MediaDriver.launch_embedded() as driver:
+        yield driver
+
+
+@pytest.fixture
+def aeron(clients_driver: MediaDriver) -> Iterator[Aeron]:
+    """A client of the module's driver."""
+    with Aeron.connect(aeron_dir=clients_driver.aeron_dir) as aeron:
+        yield aeron
+
+
+@pytest.fixture
+def pair(aeron: Aeron) -> Pair:
+    """An exclusive publication and a subscription that are connected, on a stream of their own."""
+    return connected_pair(aeron)
