@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import os
 import secrets
 import shutil
 import struct
@@ -37,6 +40,8 @@ LOW_STORAGE_SPACE_THRESHOLD_DEFAULT: Final = 128 << 20
 
 _SOURCE_IDENTITY_MAX: Final = 88
 _LABEL_MAX: Final = 380
+
+_log: Final = logging.getLogger(__name__)
 
 ErrorHandler = Callable[[AeronError], None]
 
@@ -143,10 +148,12 @@ class Archive:
         self._requests: dict[str, RecordingSubscription] = {}
         self._sessions: dict[int, _Session] = {}
         self._changed = threading.Condition(threading.RLock())
+        self._pid = os.getpid()
         self._is_closing = False
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="archive-conductor", daemon=True)
         self._thread.start()
+        atexit.register(self.close)  # while the client still lives: what was made last is closed first
 
     @classmethod
     def open(
@@ -287,7 +294,10 @@ class Archive:
         return self.list_recording(recording_id).stop_position
 
     def close(self) -> None:
-        """Stop all recordings, store their ends, and leave the directory to others. Safe twice."""
+        """Stop all recordings, store their ends, and leave the directory to others. Safe twice; also done at exit."""
+        if self._pid != os.getpid():
+            return  # a fork's child has neither the threads nor a right to the directory
+        atexit.unregister(self.close)
         with self._changed:
             if self._is_closing:
                 return
@@ -442,4 +452,7 @@ class Archive:
         except AeronError:
             pass  # the log is full; the request and the handler still hear of it
         if self._error_handler is not None:
-            self._error_handler(error)
+            try:
+                self._error_handler(error)
+            except Exception:
+                _log.exception("the error handler of the archive in %s failed", self.directory)

@@ -119,13 +119,15 @@ def of_every_length(bytes_total: int) -> Iterator[int]:
         number += 1
 
 
-@pytest.fixture(scope="module")
-def recorded(java_host: Callable[[], JavaHost], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recordings]:
+@pytest.fixture(scope="module", params=["c", "ours"])
+def recorded(
+    request: pytest.FixtureRequest, java_host: Callable[[], JavaHost], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Recordings]:
     """A directory with every kind of recording, cleanly closed."""
     stage = Stage(java_host)
     directory = tmp_path_factory.mktemp("archive")
     try:
-        driver = stage.driver("c", settings={"AERON_SPIES_SIMULATE_CONNECTION": "true"})
+        driver = stage.driver(request.param, settings={"AERON_SPIES_SIMULATE_CONNECTION": "true"})
         with (
             Aeron.connect(aeron_dir=str(driver.aeron_dir)) as aeron,
             Archive.open(

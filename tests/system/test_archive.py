@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +17,7 @@ from aeronpy import Aeron
 from aeronpy.archive import Archive
 from aeronpy.driver import MediaDriver
 from aeronpy.errors import ActiveError, AeronTimeoutError, ArchiveError, ArgumentError, StateError, StorageError
+from aeronpy.recording import open_archive, read_catalog, read_mark_file
 
 IPC = "aeron:ipc?term-length=64k"
 
@@ -191,3 +196,112 @@ def test_death_of_the_driver_ends_the_recordings(tmp_path: Path) -> None:
         assert recording.await_ended(10)
         assert archive.get_stop_position(recording_id) == end
         archive.close()
+
+
+EXITS_WITHOUT_CLOSING = """
+import sys
+from aeronpy import Aeron
+from aeronpy.archive import Archive
+aeron = Aeron.connect(aeron_dir=sys.argv[1])
+archive = Archive.open(sys.argv[2], aeron, segment_length=131072, low_storage_space_threshold=0)
+recording = archive.start_recording("aeron:ipc", 1001)
+publication = aeron.add_exclusive_publication("aeron:ipc?term-length=64k", 1001)
+recording.await_recording()
+publication.send(b"x" * 100, timeout_s=10)
+while archive.get_recording_position(0) < publication.position:
+    pass
+"""
+
+
+def test_interpreter_that_exits_leaves_a_clean_archive(tmp_path: Path) -> None:
+    with MediaDriver.launch_embedded() as driver:
+        program = [sys.executable, "-c", EXITS_WITHOUT_CLOSING, driver.aeron_dir, str(tmp_path)]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    (descriptor,) = read_catalog(tmp_path).entries
+    assert descriptor.stop_position == 160
+    mark = read_mark_file(tmp_path / "archive-mark.dat")
+    assert mark is not None
+    assert mark.activity_timestamp == -1
+
+
+def test_fork_of_an_archive_leaves_it_alone(aeron: Aeron, tmp_path: Path) -> None:
+    with opened(tmp_path, aeron) as archive, archive.start_recording("aeron:ipc", 1001) as recording:
+        publication = aeron.add_exclusive_publication(IPC, 1001)
+        recording_id = recording.await_recording()
+        child = os.fork()
+        if child == 0:
+            archive.close()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        publication.send(b"x" * 100, timeout_s=10)
+        eventually(lambda: archive.get_recording_position(recording_id) == 160)
+        assert archive.get_stop_position(recording_id) == -1
+
+
+PUBLISHES_WITHOUT_END = """
+import sys
+from aeronpy import Aeron
+aeron = Aeron.connect(aeron_dir=sys.argv[1])
+publication = aeron.add_exclusive_publication("aeron:ipc?term-length=1m", 1001)
+while True:
+    publication.send(b"x" * 1000, timeout_s=30)
+"""
+
+
+def test_stalled_interpreter_stalls_neither_recording_nor_liveness(tmp_path: Path) -> None:
+    """The driver and the publisher are processes of their own; this one holds the GIL for 2.5 seconds."""
+    aeron_dir = tmp_path / "driver"
+    driver = subprocess.Popen([sys.executable, "-m", "aeronpy.cli.driver", f"-Daeron.dir={aeron_dir}"])
+    publisher = None
+    try:
+        with (
+            Aeron.connect(aeron_dir=str(aeron_dir)) as aeron,
+            opened(tmp_path / "archive", aeron, segment_length=1 << 20) as archive,
+            archive.start_recording("aeron:ipc", 1001) as recording,
+        ):
+            publisher = subprocess.Popen([sys.executable, "-c", PUBLISHES_WITHOUT_END, str(aeron_dir)])
+            recording_id = recording.await_recording(20)
+            eventually(lambda: archive.get_recording_position(recording_id) > 0)
+            before = archive.get_recording_position(recording_id)
+            ctypes.PyDLL(None).usleep(2_500_000)
+            after = archive.get_recording_position(recording_id)
+            mark = read_mark_file(tmp_path / "archive" / "archive-mark.dat")
+            now_ms = time.time_ns() // 1_000_000
+
+        assert after - before > 4 << 20
+        assert mark is not None
+        assert now_ms - mark.activity_timestamp < 1_500
+    finally:
+        for process in (publisher, driver):
+            if process is not None:
+                process.terminate()
+                process.wait(10)
+
+
+def test_synchronised_files_hold_the_same(aeron: Aeron, tmp_path: Path) -> None:
+    with (
+        opened(tmp_path, aeron, file_sync_level=1, catalog_file_sync_level=2) as archive,
+        archive.start_recording("aeron:ipc", 1001) as recording,
+    ):
+        with aeron.add_exclusive_publication(IPC, 1001) as publication:
+            for number in range(300):
+                publication.send(bytes([number & 255]) * 1000, timeout_s=10)
+        assert recording.await_ended(20)
+    (found,) = open_archive(tmp_path)
+    assert [message.payload for message in found.messages()] == [bytes([n & 255]) * 1000 for n in range(300)]
+
+
+def test_handler_that_fails_does_not_end_the_archive(aeron: Aeron, tmp_path: Path) -> None:
+    def fail(error: Exception) -> None:
+        raise RuntimeError("no use")
+
+    (tmp_path / "0-0.rec").write_bytes(b"somebody else's")
+    with opened(tmp_path, aeron, error_handler=fail) as archive, aeron.add_exclusive_publication(IPC, 1001):
+        recording = archive.start_recording("aeron:ipc", 1001)
+        with pytest.raises(StateError, match=r"0-0\.rec"):
+            recording.await_recording()
+        recording.stop()
+        assert archive.get_stop_position(0) == 0
+        with archive.start_recording("aeron:ipc", 1001) as again:
+            assert again.await_recording() == 1
