@@ -61,7 +61,9 @@ def build_ends() -> None:
         str(BUILT / "lib"),
     ]
     environment = {**os.environ, "AERONPY_STATIC_LIBRARY": str(library)}
-    subprocess.run(build, check=True, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    built = subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if built.returncode != 0:
+        sys.exit(f"our module does not build for the peer's Python:\n{built.stderr}")
 
 
 class Line:
