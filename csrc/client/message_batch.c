@@ -67,42 +67,36 @@ typedef struct filling {
     apy_batch_t *batch;
     apy_fragment_assembler_t *assembler;
     int32_t messages_max;
-    int error;
-    int64_t position;
+    int64_t position; /* reached in the image; -1: not looked at */
 } filling_t;
 
-static inline void put(apy_batch_t *batch, const uint8_t *payload, size_t length, const apy_header_t *header)
+static inline void put(apy_batch_t *batch, int32_t at, const uint8_t *payload, size_t length, int64_t position,
+                       int32_t session_id)
 {
-    const int32_t at = batch->count++;
     batch->payloads[at] = payload;
     batch->lengths[at] = (int32_t)length;
-    batch->positions[at] = header->position;
-    batch->session_ids[at] = header->frame->session_id;
+    batch->positions[at] = position;
+    batch->session_ids[at] = session_id;
 }
 
-/* BREAK ends the walk; the position is not the poll's to move, so every answer leads to what was reached. */
-static apy_action_t take_fragment(filling_t *filling, const uint8_t *buffer, size_t length, const apy_header_t *header)
+/* A fragment of a longer message: put it with the others, and take the message when it is whole. */
+static int take_fragment(filling_t *filling, const apy_header_t *header)
 {
     apy_batch_t *batch = filling->batch;
-    if ((header->frame->flags & APY_FLAG_UNFRAGMENTED) == APY_FLAG_UNFRAGMENTED) {
-        put(batch, buffer, length, header);
-    } else {
-        apy_message_t message;
-        int rc = apy_fragment_assembler_add(filling->assembler, buffer, length, header, &message);
-        if (rc > 0) {
-            rc = keep_assembled(batch, &message);
-            if (rc < 0) {
-                apy_fragment_assembler_undo(&message);
-            } else {
-                put(batch, message.buffer, message.length, message.header);
-            }
-        }
-        if (rc < 0) {
-            filling->error = rc;
-            return APY_ACTION_ABORT;
-        }
+    const apy_frame_t *frame = header->frame;
+    apy_message_t message;
+    int rc = apy_fragment_assembler_add(filling->assembler, (const uint8_t *)frame + APY_FRAME_HEADER,
+                                        (size_t)frame->length - APY_FRAME_HEADER, header, &message);
+    if (rc <= 0) {
+        return rc;
     }
-    return batch->count < filling->messages_max ? APY_ACTION_CONTINUE : APY_ACTION_BREAK;
+    rc = keep_assembled(batch, &message);
+    if (rc < 0) {
+        apy_fragment_assembler_undo(&message);
+        return rc;
+    }
+    put(batch, batch->count++, message.buffer, message.length, header->position, header->frame->session_id);
+    return APY_OK;
 }
 
 /* Walk the frames from the reader's position on, leaving the position alone. */
@@ -115,42 +109,48 @@ static int fill_from(filling_t *filling, apy_image_reader_t *reader)
     if (start < 0) {
         return 0;
     }
+    apy_batch_t *batch = filling->batch;
     const int32_t term_length = reader->term_length;
     const uint8_t *term = reader->terms[apy_position_partition(start, reader->shift)];
-    const int32_t start_offset = apy_position_offset(start, term_length);
-    int32_t offset = start_offset;
-    apy_header_t header = {.image = reader};
-    filling->position = start;
+    const int64_t begin = start - apy_position_offset(start, term_length);
+    int32_t offset = (int32_t)(start - begin);
+    int32_t count = batch->count; /* in a register: whole messages are the common case */
+    int rc = 0;
 
-    while (offset < term_length) {
+    while (offset < term_length && count < filling->messages_max) {
         const apy_frame_t *frame = (const apy_frame_t *)(const void *)(term + offset);
         const int32_t length = apy_load_acquire_i32(&frame->length);
         if (length <= 0) {
             break;
         }
         if (length < APY_FRAME_HEADER || length > term_length - offset) {
-            return apy_fail(APY_E_CORRUPT, "session %d: a frame of %d bytes at term offset %d of %d",
-                            reader->session_id, length, offset, term_length);
+            rc = apy_fail(APY_E_CORRUPT, "session %d: a frame of %d bytes at term offset %d of %d", reader->session_id,
+                          length, offset, term_length);
+            break;
         }
         const int32_t next = offset + apy_frame_span(length);
-        header.frame = frame;
-        header.position = start + next - start_offset;
-        if (frame->type != APY_FRAME_PAD) {
-            const apy_action_t action = take_fragment(filling, (const uint8_t *)frame + APY_FRAME_HEADER,
-                                                      (size_t)length - APY_FRAME_HEADER, &header);
-            if (action == APY_ACTION_ABORT) {
-                return filling->error;
-            }
-            filling->position = header.position;
-            if (action == APY_ACTION_BREAK) {
-                break;
-            }
-        } else {
-            filling->position = header.position;
+        if (frame->type == APY_FRAME_PAD) {
+            offset = next;
+            continue;
+        }
+        if ((frame->flags & APY_FLAG_UNFRAGMENTED) == APY_FLAG_UNFRAGMENTED) {
+            put(batch, count++, (const uint8_t *)frame + APY_FRAME_HEADER, (size_t)length - APY_FRAME_HEADER,
+                begin + next, reader->session_id);
+            offset = next;
+            continue;
+        }
+        const apy_header_t header = {.frame = frame, .position = begin + next, .image = reader};
+        batch->count = count;
+        rc = take_fragment(filling, &header);
+        count = batch->count;
+        if (rc < 0) {
+            break;
         }
         offset = next;
     }
-    return 0;
+    batch->count = count;
+    filling->position = begin + offset;
+    return rc;
 }
 
 int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t *const *readers, int count, int32_t *next,
@@ -174,9 +174,9 @@ int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t *const *readers, int c
     for (int i = 0; i < count && batch->count < filling.messages_max; i++) {
         apy_image_reader_t *reader = readers[start + i < count ? start + i : start + i - count];
         const int32_t first = batch->count;
-        filling.position = 0;
+        filling.position = -1;
         const int rc = fill_from(&filling, reader);
-        if (filling.position > 0) {
+        if (filling.position >= 0) {
             batch->parts[batch->part_count++] = (apy_batch_part_t){reader, filling.position, first};
         }
         if (rc < 0 && batch->count == 0) {
