@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from aeronpy._core.native import PublicationBase
 from aeronpy.client import protocol
@@ -41,8 +41,7 @@ class _Publication(PublicationBase):
         )
         self._aeron = None
 
-    def __enter__(self):  # type: ignore[no-untyped-def]
-        """Nothing more than itself."""
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

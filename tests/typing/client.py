@@ -1,0 +1,52 @@
+"""What a type checker must make of the client's API."""
+
+from typing import assert_type
+
+from aeronpy import (
+    Aeron,
+    ChannelStatus,
+    ControlledAction,
+    FragmentAssembler,
+    FragmentView,
+    Header,
+    Image,
+    Message,
+    OfferResult,
+    Publication,
+    Subscription,
+)
+
+
+def on_fragment(buffer: FragmentView, header: Header) -> None:
+    assert_type(buffer[0], int)
+    assert_type(buffer[1:3], bytes)
+    assert_type(bytes(buffer), bytes)
+    assert_type(memoryview(buffer), memoryview)
+    assert_type(header.image, Image)
+    assert_type(header.position, int)
+
+
+def controlled(buffer: FragmentView, header: Header) -> ControlledAction:
+    return ControlledAction.CONTINUE
+
+
+def use(aeron: Aeron) -> None:
+    publication = aeron.add_publication("aeron:ipc", 1001)
+    subscription = aeron.add_subscription("aeron:ipc", 1001)
+    assert_type(publication, Publication)
+    assert_type(publication.offer(b"x"), int | OfferResult)
+    assert_type(publication.send(bytearray(b"x"), timeout_s=None), int)
+    assert_type(publication.channel_status, ChannelStatus)
+    with publication.try_claim(8) as claim:
+        assert_type(claim.buffer, memoryview)
+    with aeron.add_subscription("aeron:ipc", 1) as other:
+        assert_type(other, Subscription)
+    assert_type(subscription.poll(FragmentAssembler(on_fragment)), int)
+    assert_type(subscription.controlled_poll(controlled), int)
+    assert_type(list(subscription.messages(limit=1)), list[Message])
+    assert_type(aeron.get_publication(1), Publication | None)
+
+    publication.offer("text")  # type: ignore[arg-type]
+    subscription.poll(lambda: None)  # type: ignore[arg-type, misc]
+    subscription.controlled_poll(lambda buffer, header: "no")  # type: ignore[arg-type, return-value]
+    aeron.add_publication("aeron:ipc")  # type: ignore[call-arg]
