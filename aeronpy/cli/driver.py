@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 from types import FrameType
 from typing import Final
 
@@ -18,6 +17,7 @@ from aeronpy.driver import MediaDriver, MediaDriverContext, ThreadingMode
 from aeronpy.errors import AeronError
 
 EXIT_FAILED: Final = 1
+SIGNAL_POLL_S: Final = 0.1
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -55,13 +55,14 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     ctx.exit(0)
 
 
-def _serve(driver: MediaDriver, stop: threading.Event) -> None:
+def _serve(driver: MediaDriver, received: list[int]) -> None:
     """Until a signal, or until a client may end the driver and does."""
     if driver.context.threading_mode is ThreadingMode.INVOKER:
-        while not (stop.is_set() or driver.terminated.is_set()):
+        while not (received or driver.terminated.is_set()):
             driver.idle(driver.do_work())
     else:
-        driver.terminated.wait()
+        while not (received or driver.terminated.wait(SIGNAL_POLL_S)):
+            pass
 
 
 @click.command()
@@ -77,22 +78,19 @@ def command(defines: tuple[str, ...], files: tuple[str, ...]) -> None:
     """
     logging.basicConfig(stream=sys.stdout, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     context = _context(defines, files)
-    stop = threading.Event()
     received: list[int] = []
-    try:
-        driver = MediaDriver.launch(context)
-    except AeronError as error:
-        raise click.ClickException(str(error)) from None
 
     def on_signal(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        stop.set()
-        driver.terminated.set()
+        received.append(number)  # no lock: the thread interrupted may hold it
 
     for number in _STOP_SIGNALS:
         signal.signal(number, on_signal)
+    try:
+        driver = MediaDriver.launch(context)
+    except (AeronError, OSError) as error:
+        raise click.ClickException(str(error)) from None
     with driver:
-        _serve(driver, stop)
+        _serve(driver, received)
         click.echo("Shutting down driver...")
     sys.exit(received[0] if received else 0)
 

@@ -202,10 +202,11 @@ int apy_broadcast_receive(apy_broadcast_receiver_t *receiver, int32_t *type, con
             rc = apy_fail(APY_E_CORRUPT, "broadcast padding follows padding at position %lld", (long long)cursor);
         }
     }
-    const int32_t message_length = header.length - HEADER;
-    if (rc == APY_OK) {
-        rc = reserve_copy(receiver, message_length);
+    if (rc < 0) {
+        return rc; /* there is no header to speak of */
     }
+    const int32_t message_length = header.length - HEADER;
+    rc = reserve_copy(receiver, message_length);
     if (rc < 0) {
         return rc;
     }

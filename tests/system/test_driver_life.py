@@ -129,6 +129,20 @@ def test_settings_that_do_not_fit_are_refused_and_leave_nothing(settings: dict[s
     assert [name for name in os.listdir("/dev/shm") if name not in before and name.startswith("aeron-")] == []
 
 
+def test_two_embedded_drivers_of_one_process_know_nothing_of_each_other() -> None:
+    with MediaDriver.launch_embedded(**SHORT) as one, MediaDriver.launch_embedded(**SHORT) as other:
+        clients = [ProtocolClient(driver.aeron_dir) for driver in (one, other)]
+        clients[0].add_publication("aeron:ipc", 7)
+        clients[0].expect(p.COUNTER_READY)
+        clients[0].expect(p.PUBLICATION_READY)
+        one.close()
+
+        clients[1].first_add()
+        assert [c.type_id for c in clients[1].counters().values() if c.type_id not in (0, 11)] == [5000]
+        for client in clients:
+            client.close()
+
+
 # --- closing ---
 
 
@@ -284,6 +298,19 @@ def start_executable(aeron_dir: str, *arguments: str, **variables: str) -> subpr
     return process
 
 
+EARLY_SIGNAL = """
+import os, signal
+from aeronpy.cli.driver import main
+from aeronpy.driver import directory
+prepare = directory.prepare
+def interrupted(*arguments, **settings):
+    os.kill(os.getpid(), signal.SIGTERM)
+    prepare(*arguments, **settings)
+directory.prepare = interrupted
+main()
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("mode", ["DEDICATED", "INVOKER"])
 def test_a_signal_ends_the_executable_in_order(aeron_dir: str, number: signal.Signals, mode: str) -> None:
@@ -338,6 +365,27 @@ def test_wrong_use_of_the_executable_fails_with_1(arguments: list[str]) -> None:
 
     assert done.returncode == 1
     assert done.stderr
+
+
+def test_a_signal_while_it_starts_ends_the_executable_in_order(aeron_dir: str) -> None:
+    done = run(EARLY_SIGNAL, f"-Daeron.dir={aeron_dir}")
+
+    assert (done.returncode, done.stdout, done.stderr) == (int(signal.SIGTERM), "Shutting down driver...\n", "")
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "link"])
+def test_a_place_that_cannot_be_a_directory_fails_the_executable_with_one_line(aeron_dir: str, place: str) -> None:
+    base = Path(aeron_dir).parent
+    (base / "file").write_text("not a directory")
+    (base / "precious").mkdir()
+    (base / "link").symlink_to(base / "precious")
+
+    done = run("from aeronpy.cli.driver import main; main()", f"-Daeron.dir={base / place}")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert (base / "precious").is_dir()
 
 
 def test_an_active_directory_fails_the_executable_with_1(aeron_dir: str) -> None:

@@ -173,8 +173,8 @@ static int read_commands(apy_conductor_t *conductor)
 {
     int work = 0;
     while (work < COMMANDS_PER_CYCLE && apy_core_has_room(conductor)) {
-        if (apy_mpsc_ring_read(conductor->commands, on_command, conductor, 1) == 0) {
-            break;
+        if (apy_mpsc_ring_read(conductor->commands, on_command, conductor, 1) <= 0) {
+            break; /* nothing there, or bytes that are no record */
         }
         work++;
     }
