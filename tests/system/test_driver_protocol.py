@@ -393,6 +393,36 @@ def test_malformed_and_unknown_commands_are_answered(client: ProtocolClient) -> 
     client.expect_error(client.command(p.REMOVE_DESTINATION_BY_ID, "qq", 1, 2), 3)
 
 
+def test_a_correlation_id_given_twice_is_refused_and_breaks_nothing(
+    driver: MediaDriver, client: ProtocolClient
+) -> None:
+    client.first_add()
+    before = sorted(client.counters())
+    channel = b"aeron:udp?endpoint=127.0.0.1:24397"
+    added = {
+        p.ADD_PUBLICATION: struct.pack("<ii", 7, len(channel)) + channel,
+        p.ADD_SUBSCRIPTION: struct.pack("<qii", -1, 8, len(channel)) + channel,
+        p.ADD_COUNTER: struct.pack("<iii", 1001, 0, 0),
+    }
+    ids = dict.fromkeys(added, 0)
+    for kind, ready in zip(added, (p.PUBLICATION_READY, p.SUBSCRIPTION_READY, p.COUNTER_READY), strict=True):
+        ids[kind] = client.next_id()
+        client.send(kind, struct.pack("<qq", client.client_id, ids[kind]) + added[kind])
+        client.expect(ready)
+    for taken in ids.values():
+        for kind, body in added.items():
+            client.send(kind, struct.pack("<qq", client.client_id, taken) + body)
+            assert "correlation id" in client.expect_error(taken, 11)
+
+    removals = (p.REMOVE_PUBLICATION, p.REMOVE_SUBSCRIPTION, p.REMOVE_COUNTER)
+    for kind, removal in zip(added, removals, strict=True):
+        client.send(removal, struct.pack("<qqq", client.client_id, client.next_id(), ids[kind]))
+        client.expect(p.OPERATION_SUCCESS)
+
+    eventually(lambda: sorted(client.counters()) == before, "all counters are gone")
+    assert os.listdir(os.path.join(driver.aeron_dir, "publications")) == []
+
+
 def test_a_claim_that_is_never_finished_is_unblocked() -> None:
     settings = SHORT | {"client_liveness_timeout": "300ms", "publication_unblock_timeout": "400ms"}
     with MediaDriver.launch_embedded(**settings) as driver:
