@@ -8,12 +8,13 @@ cdef tuple _OFFER_RESULTS = (None, *(_OfferResult(-code) for code in range(1, 6)
 
 
 # An int per message would cost as much as the append. When the caller has dropped the one given last, nobody but
-# us can see it, and its digits are written anew; else, and on free-threaded builds, another is made.
+# us can see it, and its digits are written anew; else, on free-threaded builds and on a Python whose ints were not
+# looked at (3.14 and later), another is made.
 cdef extern from *:
     """
     static PyObject *apy_position_int(PyObject **last, int64_t value)
     {
-    #if !defined(Py_GIL_DISABLED)
+    #if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000
         PyLongObject *kept = (PyLongObject *)*last;
         const int count = value < (INT64_C(1) << PyLong_SHIFT) ? 1 : value < (INT64_C(1) << (2 * PyLong_SHIFT)) ? 2 : 3;
         if (kept != NULL && PyLong_SHIFT == 30 && count < 3 && Py_REFCNT(kept) == 1) {
