@@ -38,7 +38,10 @@ def parse_duration_ns(text: str) -> int:
     found = re.fullmatch(r"(\d+)(ns|us|ms|s)?", text, re.IGNORECASE)
     if found is None:
         raise ValueError(f"{text!r} is not a duration: a whole number, with ns, us, ms or s at the end if wanted")
-    return int(found[1]) * _TIMES[(found[2] or "").lower()]
+    duration_ns = int(found[1]) * _TIMES[(found[2] or "").lower()]
+    if duration_ns >= 1 << 63:
+        raise ValueError(f"{text!r} is longer than 64 bits of nanoseconds")
+    return duration_ns
 
 
 def parse_bool(text: str) -> bool:

@@ -334,6 +334,7 @@ CHANNEL_ERRORS = [
     ("aeron:ipc?mtu=100", 11),
     ("aeron:ipc?sparse=maybe", 11),
     ("aeron:ipc?linger=soon", 11),
+    ("aeron:ipc?linger=10000000000s", 11),
     ("aeron:ipc?pub-wnd=64k|term-length=64k", 11),
     ("aeron:ipc?init-term-id=3", 11),
     ("aeron:ipc?init-term-id=3|term-id=2|term-offset=0", 11),
