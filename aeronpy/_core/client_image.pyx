@@ -351,12 +351,14 @@ cdef class SubscriptionBase:
             self._batch = batch
         batch._list = self._list
         assembler = self._assembler()
+        self._dispatch.is_busy = True  # before the GIL goes: the assembler is not for two threads
         with nogil:
             rc = apy_batch_fill(&batch._batch, batch._list._readers, batch._list._count, &self._next,
                                 &assembler._assembler, messages_max)
-        check(rc)
+        if rc < 0:
+            self._dispatch.is_busy = False
+            check(rc)
         batch._begin(self)
-        self._dispatch.is_busy = True
         return batch
 
     def wait(self, timeout_s=None, str idle="backoff"):

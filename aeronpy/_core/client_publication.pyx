@@ -179,7 +179,12 @@ cdef class PublicationBase:
         if self._is_busy:
             self._refuse_busy()
         if type(messages) is tuple:
+            if len(<tuple>messages) != 2:
+                raise _errors.ArgumentError(f"a batch of a tuple of {len(<tuple>messages)}: give (payload, lengths)")
             return self._offer_packed(messages[0], messages[1])
+        kind = getattr(messages, "dtype", None)
+        if kind is not None and kind.hasobject:
+            raise _errors.ArgumentError(f"a batch of dtype {kind} holds Python objects, which have no bytes to send")
         PyObject_GetBuffer(messages, &held, PyBUF_STRIDES | PyBUF_FORMAT)
         try:
             if held.ndim == 2 and held.itemsize == 1 and (held.shape[1] <= 1 or held.strides[1] == 1):
@@ -349,8 +354,17 @@ cdef class PublicationBase:
 
 
 def _int32_array(lengths):
+    # Nothing is rounded or wrapped: a length that int32 cannot hold is the caller's mistake.
     import numpy
-    return numpy.ascontiguousarray(lengths, dtype=numpy.int32)
+    given = numpy.asarray(lengths)
+    if given.ndim != 1 or (given.size > 0 and given.dtype.kind not in "iu"):
+        raise _errors.ArgumentError(
+            f"lengths of dtype {given.dtype} in {given.ndim} dimensions: they must be integers in one")
+    if given.size > 0 and given.max() > 0x7FFFFFFF:
+        raise _errors.ArgumentError(f"a length of {given.max()}: lengths are int32")
+    if given.size > 0 and given.min() < 0:
+        raise _errors.ArgumentError(f"message {int((given < 0).argmax())} has a length of {given.min()}")
+    return numpy.ascontiguousarray(given, dtype=numpy.int32)
 
 
 @cython.final

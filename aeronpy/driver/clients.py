@@ -42,6 +42,12 @@ class Clients:
         """A known client."""
         return self._clients.get(client_id)
 
+    def hold(self, registration_id: int) -> bool:
+        """Does any of them hold a publication or counter by this id?"""
+        return any(
+            registration_id in one.publications or registration_id in one.counters for one in self._clients.values()
+        )
+
     def get_or_add(self, client_id: int) -> Client:
         """The client, made known to all with its heartbeat counter when it is new."""
         client = self._clients.get(client_id)

@@ -79,7 +79,9 @@ class DriverConductor:
     def _on_command(self, event: events.CommandEvent) -> None:
         self._count_stall(event.taken_ns)
         try:
-            self._execute(commands.decode(event.type_id, event.message))
+            command = commands.decode(event.type_id, event.message)
+            self._refuse_taken(command)
+            self._execute(command)
         except Exception as error:
             code = code_of(error)
             text = text_of(error)
@@ -97,6 +99,23 @@ class DriverConductor:
             self._stall_end_ns = now_ns
             self._core.count(system_counters.CONDUCTOR_CYCLES_EXCEEDED)
             _log.warning("the interpreter was stalled: a command waited %.3f s for its decision", waited_ns / 1e9)
+
+    def _refuse_taken(self, command: Command) -> None:
+        """What is added is known by its command's correlation id: a client that gives one twice gets error 11."""
+        if not isinstance(command, commands.AddPublication | commands.AddSubscription | commands.AddCounter):
+            return
+        wanted = command.correlation_id
+        by_id = (
+            *(self._ipc_publications, self._network_publications),
+            *(self._network_publications.endpoints, self._network_subscriptions.endpoints),
+        )
+        readers = (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions)
+        if (
+            self._clients.hold(wanted)
+            or any(kind.get(wanted) is not None for kind in by_id)
+            or any(reader.registration_id == wanted for kind in readers for reader in kind)
+        ):
+            raise refuse(ErrorCode.GENERIC_ERROR, f"correlation id {wanted} is that of something added before")
 
     def _execute(self, command: Command) -> None:
         match command:

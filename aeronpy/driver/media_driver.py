@@ -140,7 +140,7 @@ class MediaDriver:
 
     @classmethod
     def launch_embedded(cls, context: MediaDriverContext | None = None, **arguments: Any) -> Self:
-        """Start in a directory of its own, which is deleted on close; an ``aeron_dir`` given is kept."""
+        """Start in a directory of its own, or in the ``aeron_dir`` given; it is deleted on close."""
         if context is None:
             context = MediaDriverContext(**arguments)
         elif arguments:
@@ -148,7 +148,6 @@ class MediaDriver:
         origins = {setting.name: setting.origin for setting in context.describe()}
         if origins["aeron_dir"] != "argument":
             context.aeron_dir = _random_directory()
-        context.dir_delete_on_start = True
         context.dir_delete_on_shutdown = True
         return cls.launch(context)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -187,9 +187,15 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
         self._clients.get_or_add(command.client_id)
         found = self.endpoints.find(udp)
         window_length = self._window_length(uri, udp, found)
-        endpoint = found or self.endpoints.open(udp, command.correlation_id)
+        subscription = _network_subscription(
+            command,
+            uri,
+            self._office.context,
+            lambda: found or self.endpoints.open(udp, command.correlation_id),
+            window_length,
+        )
+        endpoint = subscription.endpoint
         try:
-            subscription = _network_subscription(command, uri, self._office.context, endpoint, window_length)
             self._check_agrees(subscription)
             endpoint.add_interest(subscription.stream_id, subscription.session_id)
         except BaseException:
@@ -240,9 +246,10 @@ def _network_subscription(
     command: AddSubscription,
     uri: ChannelUri,
     context: MediaDriverContext,
-    endpoint: ReceiveEndpoint,
+    open_endpoint: Callable[[], ReceiveEndpoint],
     window_length: int,
 ) -> NetworkSubscription:
+    """What the channel says is read first, so that a bad value opens no socket."""
     group = uri.get("group") or context.receiver_group_consideration
     if group not in _GROUPS:
         raise bad_value(uri, "group", "it is none of true, false, infer")
@@ -256,7 +263,6 @@ def _network_subscription(
         i32_of(uri, "session-id"),
         flag_of(uri, "tether", context.tether_subscriptions),
         flag_of(uri, "rejoin", context.rejoin_stream),
-        endpoint=endpoint,
         reliable=flag_of(uri, "reliable", context.reliable_stream),
         sparse=flag_of(uri, "sparse", context.term_buffer_sparse_file),
         group=_GROUPS[group],
@@ -266,4 +272,5 @@ def _network_subscription(
         untethered_window_limit_ns=window_limit,
         untethered_linger_ns=duration_of(uri, "untethered-linger-timeout", linger_default),
         untethered_resting_ns=duration_of(uri, "untethered-resting-timeout", context.untethered_resting_timeout),
+        endpoint=open_endpoint(),
     )

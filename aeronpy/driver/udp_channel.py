@@ -138,4 +138,7 @@ def _ttl(uri: ChannelUri, context: MediaDriverContext) -> int:
 
 
 def _buffer_length(uri: ChannelUri, key: str) -> int | None:
-    return None if uri.get(key) is None else size_of(uri, key, 0)
+    length = size_of(uri, key, 0)
+    if length >= 1 << 31:
+        raise bad_value(uri, key, "no socket has so much")
+    return None if uri.get(key) is None else length

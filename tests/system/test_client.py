@@ -7,6 +7,7 @@ import gc
 import struct
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -175,6 +176,36 @@ def test_batches_take_all_forms_and_stop_at_back_pressure(pair: Pair) -> None:
         publication.offer_batch((b"abcdef", [7]))
     with pytest.raises(ArgumentError, match="structured array"):
         publication.offer_batch(b"abc")
+
+
+def test_a_batch_that_cannot_be_sent_as_meant_is_refused(pair: Pair) -> None:
+    publication, subscription = pair
+
+    for batch in (
+        np.array([object(), object()]),  # their bytes are addresses
+        np.zeros(2, [("price", "<f8"), ("O", object)]),
+        (b"abcdef",),
+        (b"abcdef", [1], None),
+        (b"abcdef", [1.5, 2.5]),  # nothing is rounded
+        (b"abcdef", [1 << 32, 3]),  # nothing is wrapped
+        (b"abcdef", np.array([[1, 2]])),
+        (b"abcdef", np.array([-1 - (1 << 32), 3])),
+    ):
+        with pytest.raises(ArgumentError):
+            publication.offer_batch(batch)
+
+    assert publication.offer_batch((b"abcdef", np.array([1, 5], np.uint8))) == 2
+    assert [message.payload for message in subscription.messages(limit=2)] == [b"a", b"bcdef"]
+
+
+def test_a_poll_from_another_thread_is_refused_while_a_batch_is_open(pair: Pair) -> None:
+    publication, subscription = pair
+    publication.send(b"one")
+    with subscription.poll_batch() as batch:
+        assert len(batch) == 1
+        with ThreadPoolExecutor(1) as other, pytest.raises(StateError):
+            other.submit(subscription.poll_batch).result()
+    assert len(subscription.poll_batch()) == 0
 
 
 def test_a_view_of_alike_messages_is_strided_and_the_position_moves_at_close(pair: Pair) -> None:

@@ -52,6 +52,26 @@ def test_a_second_driver_in_the_directory_is_refused(aeron_dir: str) -> None:
         MediaDriver.launch(aeron_dir=aeron_dir, **SHORT)
 
 
+def test_an_embedded_driver_does_not_take_the_directory_of_a_living_one(aeron_dir: str) -> None:
+    with MediaDriver.launch(aeron_dir=aeron_dir, **SHORT):
+        with pytest.raises(ActiveError, match="Active media driver"):
+            MediaDriver.launch_embedded(aeron_dir=aeron_dir, **SHORT)
+
+        client = ProtocolClient(aeron_dir)
+        client.first_add()
+        client.close()
+
+
+def test_a_cnc_file_that_no_driver_ever_finished_is_replaced(aeron_dir: str) -> None:
+    os.mkdir(aeron_dir)
+    (Path(aeron_dir) / "cnc.dat").write_bytes(bytes(1 << 20))
+
+    with MediaDriver.launch(aeron_dir=aeron_dir, **SHORT, driver_timeout=500):
+        client = ProtocolClient(aeron_dir)
+        client.first_add()
+        client.close()
+
+
 def test_a_directory_without_a_driver_is_used_again(aeron_dir: str) -> None:
     MediaDriver.launch(aeron_dir=aeron_dir, **SHORT).close()
     assert sorted(os.listdir(aeron_dir)) == ["cnc.dat", "images", "loss-report.dat", "publications"]

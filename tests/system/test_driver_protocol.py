@@ -348,6 +348,7 @@ CHANNEL_ERRORS = [
     ("aeron:udp?control-mode=odd|endpoint=127.0.0.1:4000", 1),
     ("aeron:udp?tags=7", 11),
     ("aeron:udp?endpoint=127.0.0.1:4000|ats=true", 11),
+    ("aeron:udp?endpoint=127.0.0.1:4000|so-rcvbuf=2g", 11),
     ("aeron:udp?endpoint=127.0.0.1:4000|control=[::1]:4001", 1),
 ]
 
@@ -356,8 +357,9 @@ CHANNEL_ERRORS = [
 def test_a_channel_that_cannot_be_published_on_is_refused(client: ProtocolClient, channel: str, code: int) -> None:
     client.first_add()
 
-    client.expect_error(client.add_publication(channel, 7), code)
+    text = client.expect_error(client.add_publication(channel, 7), code)
 
+    assert "OverflowError" not in text
     assert client.counter(15).value == 1
 
 
@@ -391,6 +393,36 @@ def test_malformed_and_unknown_commands_are_answered(client: ProtocolClient) -> 
     client.send(p.REMOVE_COUNTER, b"short")
     client.expect_error(0, 7)
     client.expect_error(client.command(p.REMOVE_DESTINATION_BY_ID, "qq", 1, 2), 3)
+
+
+def test_a_correlation_id_given_twice_is_refused_and_breaks_nothing(
+    driver: MediaDriver, client: ProtocolClient
+) -> None:
+    client.first_add()
+    before = sorted(client.counters())
+    channel = b"aeron:udp?endpoint=127.0.0.1:24397"
+    added = {
+        p.ADD_PUBLICATION: struct.pack("<ii", 7, len(channel)) + channel,
+        p.ADD_SUBSCRIPTION: struct.pack("<qii", -1, 8, len(channel)) + channel,
+        p.ADD_COUNTER: struct.pack("<iii", 1001, 0, 0),
+    }
+    ids = dict.fromkeys(added, 0)
+    for kind, ready in zip(added, (p.PUBLICATION_READY, p.SUBSCRIPTION_READY, p.COUNTER_READY), strict=True):
+        ids[kind] = client.next_id()
+        client.send(kind, struct.pack("<qq", client.client_id, ids[kind]) + added[kind])
+        client.expect(ready)
+    for taken in ids.values():
+        for kind, body in added.items():
+            client.send(kind, struct.pack("<qq", client.client_id, taken) + body)
+            assert "correlation id" in client.expect_error(taken, 11)
+
+    removals = (p.REMOVE_PUBLICATION, p.REMOVE_SUBSCRIPTION, p.REMOVE_COUNTER)
+    for kind, removal in zip(added, removals, strict=True):
+        client.send(removal, struct.pack("<qqq", client.client_id, client.next_id(), ids[kind]))
+        client.expect(p.OPERATION_SUCCESS)
+
+    eventually(lambda: sorted(client.counters()) == before, "all counters are gone")
+    assert os.listdir(os.path.join(driver.aeron_dir, "publications")) == []
 
 
 def test_a_claim_that_is_never_finished_is_unblocked() -> None:

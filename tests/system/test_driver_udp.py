@@ -80,3 +80,13 @@ def test_subscriptions_of_one_stream_must_agree(client: ProtocolClient) -> None:
     client.add_subscription(f"{endpoint}|reliable=false|session-id=5", 7)
     client.expect(p.SUBSCRIPTION_READY)
     client.expect_error(client.add_subscription(f"{endpoint}|rcv-wnd=1g", 7), 11)
+
+
+def test_a_refused_subscription_does_not_stand_in_the_way_of_the_next(client: ProtocolClient) -> None:
+    client.first_add()
+    channel = "aeron:udp?endpoint=127.0.0.1:24398"
+    client.expect_error(client.add_subscription(f"{channel}|gtag=x", 7), 11)
+
+    client.add_subscription(channel, 7)
+
+    client.expect(p.SUBSCRIPTION_READY)
