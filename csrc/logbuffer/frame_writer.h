@@ -96,6 +96,23 @@ static inline void gather_copy(gather_t *gather, uint8_t *to, size_t length)
 }
 
 /* A whole message as one frame. */
+/*
+ * Ask for the lines of the message after this one, to write them: they are in another core's cache, which read or
+ * cleaned them last, and to wait for each would cost more than the copy. A hint: it never faults, and other
+ * processors do without.
+ */
+static inline void prefetch_for_write(const uint8_t *at, int32_t length)
+{
+#if defined(__x86_64__)
+    for (int32_t line = 0; line < length; line += APY_CACHE_LINE) {
+        __asm__ volatile("prefetchw %0" ::"m"(at[line]));
+    }
+#else
+    (void)at;
+    (void)length;
+#endif
+}
+
 static inline void write_unfragmented(const apy_append_t *append, spot_t spot, const struct iovec *parts, int count,
                                       int32_t length, apy_reserved_value_fn supplier, void *context)
 {
@@ -108,6 +125,7 @@ static inline void write_unfragmented(const apy_append_t *append, spot_t spot, c
     }
     frame_supply(spot.at, length + APY_FRAME_HEADER, supplier, context);
     frame_commit(spot.at, length + APY_FRAME_HEADER);
+    prefetch_for_write(spot.at + apy_frame_span(length + APY_FRAME_HEADER), length + APY_FRAME_HEADER);
 }
 
 static inline void write_padding(const apy_append_t *append, spot_t spot, int32_t length)
