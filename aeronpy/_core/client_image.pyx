@@ -47,10 +47,18 @@ cdef class Image:
     def _release_log(self):
         self._log = None
 
+    cdef int _check_alone(self) except -1:
+        # Both would move the one position: the later one back over what the other delivered.
+        check_generation(self._generation)
+        subscription = self._subscription()
+        if subscription is not None and subscription.is_polling:
+            raise _errors.StateError("the image's subscription is being polled or has an open batch: end that first")
+        return 0
+
     cdef object _poll(self, object handler, int limit, int64_t limit_position, bint is_controlled):
         cdef ClientLog log = self._log  # stays mapped while this runs
         cdef int fragments
-        check_generation(self._generation)
+        self._check_alone()
         if log is None:
             return 0
         self._dispatch.begin(handler, is_controlled)
@@ -86,7 +94,7 @@ cdef class Image:
         """
         cdef ClientLog log = self._log  # stays mapped while this runs
         cdef int length
-        check_generation(self._generation)
+        self._check_alone()
         if log is None:
             return 0
         self._dispatch.begin(handler, False)
@@ -292,6 +300,11 @@ cdef class SubscriptionBase:
         return total
 
     @cython.binding(False)
+    @property
+    def is_polling(self):
+        """Whether a poll runs now, or a batch is open."""
+        return self._dispatch.is_busy
+
     def poll_native(self, size_t handler, size_t context=0, int fragment_limit=10, *, bint assemble=False):
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many.
 

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self, final, overload
+from typing import Any, Self, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
 
 from aeronpy.client.values import ControlledAction, OfferResult
+
+# Before Python 3.12 type checkers do not know that an array has a buffer.
+_Readable: TypeAlias = Buffer | npt.NDArray[Any]
 
 # --- base ---
 
@@ -484,12 +487,12 @@ class PublicationBase:
     @property
     def native_address(self) -> int: ...
     def offer(
-        self, buffer: Buffer, *more: Buffer, reserved_value: int | Callable[[bytes], int] | None = None
+        self, buffer: _Readable, *more: _Readable, reserved_value: int | Callable[[bytes], int] | None = None
     ) -> int | OfferResult:
         """Append a message made of one or several buffers; returns the new position or an `OfferResult`."""
-    def send(self, buffer: Buffer, *more: Buffer, timeout_s: float | None = 10.0, idle: str = "backoff") -> int:
+    def send(self, buffer: _Readable, *more: _Readable, timeout_s: float | None = 10.0, idle: str = "backoff") -> int:
         """Append a message, waiting up to timeout_s (None: for ever) until it is accepted; returns the position."""
-    def offer_batch(self, messages: Buffer | tuple[Buffer, Any]) -> int:
+    def offer_batch(self, messages: _Readable | tuple[_Readable, Any]) -> int:
         """Append many messages in one crossing, without the GIL; returns how many were accepted."""
     def try_claim(self, length: int) -> BufferClaim:
         """Claim space for a message of length bytes, up to `max_payload_length`; returns a `BufferClaim`."""
@@ -598,6 +601,8 @@ class SubscriptionBase:
     ) -> None: ...
     def _set_images(self, images: tuple[Image, ...]) -> None: ...
     def _mark_closed(self) -> None: ...
+    @property
+    def is_polling(self) -> bool: ...
     @property
     def channel(self) -> str: ...
     @property

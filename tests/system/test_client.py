@@ -208,6 +208,22 @@ def test_a_poll_from_another_thread_is_refused_while_a_batch_is_open(pair: Pair)
     assert len(subscription.poll_batch()) == 0
 
 
+def test_an_image_is_not_polled_while_its_subscription_is(pair: Pair) -> None:
+    publication, subscription = pair
+    publication.send(b"one")
+    image = subscription.images[0]
+    with subscription.poll_batch(), pytest.raises(StateError, match="open batch"):
+        image.poll(lambda buffer, header: None)
+    publication.send(b"two")
+
+    def poll_inside(buffer: object, header: object) -> None:
+        image.poll(lambda buffer, header: None)
+
+    with pytest.raises(StateError, match="being polled"):
+        subscription.poll(poll_inside)
+    assert image.poll(lambda buffer, header: None) == 0
+
+
 def test_a_view_of_alike_messages_is_strided_and_the_position_moves_at_close(pair: Pair) -> None:
     publication, subscription = pair
     sent = np.arange(50, dtype="<i8")
