@@ -23,6 +23,7 @@ TIMEOUT_MS = 10_000
 class Side:
     """A client on a driver. What it makes is closed with the test."""
 
+    make: Make
     driver: Driver
     client: ends.Client
     stream_id: int = 1001
@@ -117,7 +118,7 @@ class House:
         key = (make, driver.aeron_dir)
         if key not in self._clients:
             self._clients[key] = self.client_on(make, driver)
-        side = Side(driver, self._clients[key])
+        side = Side(make, driver, self._clients[key])
         self._sides.append(side)
         return side
 

@@ -185,3 +185,29 @@ class OurClient:
 
     def close(self) -> None:
         self.real.close()
+
+
+def exclusive(publication: object) -> ExclusivePublication:
+    """Our exclusive publication behind an end's."""
+    assert isinstance(publication, Publication)
+    assert isinstance(publication.real, ExclusivePublication)
+    return publication.real
+
+
+def shared(publication: object) -> SharedPublication:
+    """Our shared publication behind an end's."""
+    assert isinstance(publication, Publication)
+    assert isinstance(publication.real, SharedPublication)
+    return publication.real
+
+
+def subscription(found: object) -> AeronSubscription:
+    """Our subscription behind an end's."""
+    assert isinstance(found, Subscription)
+    return found.real
+
+
+def aeron(client: object) -> Aeron:
+    """Our client behind an end's."""
+    assert isinstance(client, OurClient)
+    return client.real

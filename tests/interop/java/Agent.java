@@ -138,7 +138,7 @@ final class Agent
             case "publication":
                 final int stream = Integer.parseInt(args[3]);
                 return keep(args[1].equals("exclusive") ?
-                    aeron.addExclusivePublication(args[2], stream) : aeron.addPublication(args[2], stream), aeron);
+                    exclusive(aeron, args[2], stream) : aeron.addPublication(args[2], stream), aeron);
             case "subscription":
                 final Subscription subscription = aeron.addSubscription(
                     args[1],
@@ -164,6 +164,18 @@ final class Agent
                 aeron.close();
                 return null;
         }
+    }
+
+    /** Added asynchronously, so that this way is walked too. */
+    private static Publication exclusive(final Aeron aeron, final String channel, final int stream)
+    {
+        final long id = aeron.asyncAddExclusivePublication(channel, stream);
+        ExclusivePublication publication;
+        while ((publication = aeron.getExclusivePublication(id)) == null)
+        {
+            Json.pause();
+        }
+        return publication;
     }
 
     private static Counter counter(final Aeron aeron, final String[] args)

@@ -213,11 +213,8 @@ class Counter:
     def look(self) -> dict[str, Any]:
         constants = c_api.CounterConstants()
         call("counter_constants", self._pointer, byref(constants))
-        return {
-            "counter_id": constants.counter_id,
-            "registration_id": constants.registration_id,
-            "value": self._value[0],
-        }
+        found = {"counter_id": constants.counter_id, "registration_id": constants.registration_id}
+        return {**found, "value": self._value[0]}
 
     def set(self, value: int) -> None:
         self._value[0] = value

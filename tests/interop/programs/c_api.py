@@ -81,7 +81,7 @@ class ImageConstants(Structure):
 
 
 class CounterConstants(Structure):
-    _fields_ = [("registration_id", c_int64), ("counter_id", c_int32)]
+    _fields_ = [("correlation_id", c_int64), ("registration_id", c_int64), ("counter_id", c_int32)]
 
 
 class Bytes(Structure):
@@ -130,6 +130,7 @@ _BOOL = {
     "exclusive_publication_is_closed", "subscription_is_connected", "subscription_is_closed", "image_is_closed",
     "image_is_end_of_stream", "image_is_publication_revoked",
 }  # fmt: skip
+_VOID = {"counters_reader_foreach_counter"}
 _POINTER = {
     "subscription_image_at_index", "subscription_image_by_session_id", "counter_addr", "counters_reader",
     "counters_reader_addr",
@@ -149,6 +150,8 @@ def call(name: str, *args: Any) -> Any:
         function.restype = c_bool
     elif name in _POINTER:
         function.restype = c_void_p
+    elif name in _VOID:
+        function.restype = None
     result = function(*args)
     if function.restype is c_int and result < 0:
         raise CError(message())
