@@ -93,7 +93,7 @@ NETWORK = (
         ("dedicated", "DEDICATED"),
         ("shared_network", "SHARED_NETWORK"),
         ("shared", "SHARED"),
-        ("invoker", "INVOKER", INSIDE),
+        ("invoker", "INVOKER"),
         ("idle_strategies", "idle strategies by name with their parameters", INSIDE),
         ("affinity", "affinity", INSIDE),
         ("no_waiting", "sender, receiver, conductor never wait for each other", INSIDE),
