@@ -189,7 +189,7 @@ int apy_fragment_assembler_add(apy_fragment_assembler_t *assembler, const uint8_
     if (builder == NULL || builder->next_term_offset == NO_MESSAGE) {
         return 0; /* joined in the middle of a message */
     }
-    if (builder->next_term_offset != frame->term_offset) {
+    if (builder->next_term_offset != frame->term_offset || builder->frame.session_id != frame->session_id) {
         builder->next_term_offset = NO_MESSAGE; /* a fragment was lost, and with it the message */
         return 0;
     }

@@ -205,7 +205,9 @@ static void one_images_assembler_has_one_buffer(void)
     CHECK_EQ(add(1, 0, 0x80, 0, PAYLOAD, &message), 0);
     CHECK_EQ(add(1, SPAN, 0x40, PAYLOAD, PAYLOAD, &message), 1);
     CHECK_EQ(message.header->frame->session_id, 1);
-    CHECK_EQ(add(2, 0, 0x80, 0, PAYLOAD, &message), 0); /* the image that came after it */
+    CHECK_EQ(add(1, 0, 0x80, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(add(2, SPAN, 0x40, PAYLOAD, PAYLOAD, &message), 0); /* of another image: not what was begun */
+    CHECK_EQ(add(2, 0, 0x80, 0, PAYLOAD, &message), 0);          /* the image that came after it */
     CHECK_EQ(add(2, SPAN, 0x40, PAYLOAD, PAYLOAD, &message), 1);
     CHECK_EQ(message.header->frame->session_id, 2);
     CHECK_EQ(assembler.count, 1);
