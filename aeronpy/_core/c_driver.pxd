@@ -65,7 +65,7 @@ cdef extern from "apy/driver_context.h" nogil:
         int64_t nak_multicast_group_size
         int64_t retransmit_delay_ns
         int64_t retransmit_linger_ns
-        int64_t cycle_threshold_ns
+        int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns
         int32_t send_to_status_poll_ratio
         int32_t messages_per_send
         int32_t sender_io_vector
