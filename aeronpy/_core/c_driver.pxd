@@ -108,6 +108,9 @@ cdef extern from "apy/udp_channel.h" nogil:
         int32_t ttl
         int32_t so_sndbuf
         int32_t so_rcvbuf
+        int32_t media_receive_timestamp_offset
+        int32_t channel_receive_timestamp_offset
+        int32_t channel_send_timestamp_offset
 
 
 cdef extern from "apy/udp_transport.h" nogil:

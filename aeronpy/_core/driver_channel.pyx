@@ -23,6 +23,9 @@ cdef _fill_channel(apy_udp_channel_t *channel, dict given):
     channel.ttl = given["ttl"]
     channel.so_sndbuf = given["so_sndbuf"]
     channel.so_rcvbuf = given["so_rcvbuf"]
+    channel.media_receive_timestamp_offset = given["media_receive_timestamp_offset"]
+    channel.channel_receive_timestamp_offset = given["channel_receive_timestamp_offset"]
+    channel.channel_send_timestamp_offset = given["channel_send_timestamp_offset"]
 
 
 cdef bytes _address_bytes(const sockaddr_storage *address):

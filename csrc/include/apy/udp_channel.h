@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#define APY_NO_TIMESTAMP (-1)
+#define APY_TIMESTAMP_RESERVED (-8) /* in the header's reserved value, which lies before the payload */
+
 /*
  * udp_channel is a channel after parsing and name resolution, as the sockets need it. Python fills it.
  */
@@ -24,6 +27,8 @@ typedef struct apy_udp_channel {
     bool is_multicast, has_explicit_endpoint, has_explicit_control;
     int32_t ttl;                  /* 0: the system's default */
     int32_t so_sndbuf, so_rcvbuf; /* 0: the system's default */
+    /* bytes into a payload, or APY_TIMESTAMP_RESERVED, or APY_NO_TIMESTAMP */
+    int32_t media_receive_timestamp_offset, channel_receive_timestamp_offset, channel_send_timestamp_offset;
 } apy_udp_channel_t;
 
 #endif
