@@ -188,9 +188,10 @@ class UdpChannel:
             "ttl": self.ttl,
             "so_sndbuf": context.socket_so_sndbuf if self.so_sndbuf is None else self.so_sndbuf,
             "so_rcvbuf": context.socket_so_rcvbuf if self.so_rcvbuf is None else self.so_rcvbuf,
-            "media_receive_timestamp_offset": self.timestamps.media_receive,
-            "channel_receive_timestamp_offset": self.timestamps.channel_receive,
-            "channel_send_timestamp_offset": self.timestamps.channel_send,
+            "channel_snd_timestamp_offset": self.timestamps.channel_send,
+            "channel_rcv_timestamp_offset": self.timestamps.channel_receive,
+            "media_rcv_timestamp_offset": self.timestamps.media_receive,
+            "group_tag": self.group_tag,
         }
 
 
