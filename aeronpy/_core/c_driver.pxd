@@ -108,6 +108,11 @@ cdef extern from "apy/udp_channel.h" nogil:
         int32_t ttl
         int32_t so_sndbuf
         int32_t so_rcvbuf
+        int32_t channel_snd_timestamp_offset
+        int32_t channel_rcv_timestamp_offset
+        int32_t media_rcv_timestamp_offset
+        bint has_group_tag
+        int64_t group_tag
 
 
 cdef extern from "apy/udp_transport.h" nogil:
