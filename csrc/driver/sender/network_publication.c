@@ -376,6 +376,7 @@ void apy_network_publication_on_err(apy_network_publication_t *publication, cons
     error.registration_id = publication->params.registration_id;
     error.receiver_id = err->receiver_id;
     error.group_tag = err->flags & APY_FLAG_ERR_HAS_GROUP_TAG ? err->group_tag : -1;
+    error.destination_id = -1;
     error.session_id = err->session_id;
     error.stream_id = err->stream_id;
     error.error_code = err->error_code;
@@ -420,6 +421,7 @@ static int init(apy_network_publication_t *made, apy_driver_context_t *context, 
     made->core.untethered = (apy_untethered_t){params->untethered_window_limit_ns, params->untethered_linger_ns,
                                                params->untethered_resting_ns};
     made->core.clean_position = params->start_position;
+    made->core.paced_position = params->start_position;
     made->core.sender_position_seen = params->start_position;
     made->core.time_of_last_progress_ns = now_ns;
     return apy_retransmit_init(&made->sender.retransmit, is_group ? resends : 1, is_group,
