@@ -125,7 +125,10 @@ class Subscription:
         come = client.keep(c_api.IMAGE, lambda _, _s, image: ["image", self._session(image)])
         gone = client.keep(c_api.IMAGE, lambda _, _s, image: ["image gone", self._session(image), self._revoked(image)])
         images = (come, None, gone, None)
-        self._pointer = done("async_add_subscription", client.pointer, channel.encode(), c_int32(int(stream)), *images)
+        name = "async_add_subscription"
+        pending = c_api.begin(name, client.pointer, channel.encode(), c_int32(int(stream)), *images)
+        self._registration_id = int(call(f"{name}_get_registration_id", pending))
+        self._pointer = c_api.awaited(f"{name}_poll", pending, c_void_p())
 
     @staticmethod
     def _session(image: int) -> int:
@@ -174,6 +177,7 @@ class Subscription:
     def look(self) -> dict[str, Any]:
         return {
             "images": self._images(),
+            "registration_id": self._registration_id,
             "is_connected": call("subscription_is_connected", self._pointer),
             "is_closed": call("subscription_is_closed", self._pointer),
             "channel_status": call("subscription_channel_status", self._pointer),
