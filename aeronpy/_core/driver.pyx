@@ -116,7 +116,7 @@ cdef class DriverCore:
             agents[i].thread_name = NULL
             if name is not None:
                 agents[i].thread_name = <const char *> name
-        check(apy_idle_init(&self._idle, agents[0].idle_strategy, agents[0].idle_arguments))
+        check(apy_driver_idle_init(&self._driver, &self._idle, &agents[0]))
         with nogil:
             rc = apy_driver_start(&self._driver, <apy_threading_mode_t> mode, agents)
         check(rc)
@@ -139,7 +139,7 @@ cdef class DriverCore:
         """What the first agent's strategy does after such a cycle (INVOKER)."""
         self._alive()
         with nogil:
-            apy_idle(&self._idle, work)
+            apy_driver_idle(&self._driver, &self._idle, work)
 
     def close(self):
         """Stop, free every resource, say goodbye to clients, unmap. Safe twice; nothing in a forked child."""
@@ -292,7 +292,9 @@ cdef _fill_params(apy_driver_params_t *params, dict given):
     config.nak_multicast_group_size = given["nak_multicast_group_size"]
     config.retransmit_delay_ns = given["retransmit_delay_ns"]
     config.retransmit_linger_ns = given["retransmit_linger_ns"]
-    config.cycle_threshold_ns = given["cycle_threshold_ns"]
+    config.conductor_threshold_ns = given["conductor_threshold_ns"]
+    config.sender_threshold_ns = given["sender_threshold_ns"]
+    config.receiver_threshold_ns = given["receiver_threshold_ns"]
     config.send_to_status_poll_ratio = given["send_to_status_poll_ratio"]
     config.messages_per_send = given["messages_per_send"]
     config.sender_io_vector = given["sender_io_vector"]

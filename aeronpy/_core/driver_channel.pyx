@@ -23,6 +23,11 @@ cdef _fill_channel(apy_udp_channel_t *channel, dict given):
     channel.ttl = given["ttl"]
     channel.so_sndbuf = given["so_sndbuf"]
     channel.so_rcvbuf = given["so_rcvbuf"]
+    channel.channel_snd_timestamp_offset = given["channel_snd_timestamp_offset"]
+    channel.channel_rcv_timestamp_offset = given["channel_rcv_timestamp_offset"]
+    channel.media_rcv_timestamp_offset = given["media_rcv_timestamp_offset"]
+    channel.has_group_tag = given["group_tag"] is not None
+    channel.group_tag = 0 if given["group_tag"] is None else given["group_tag"]
 
 
 cdef bytes _address_bytes(const sockaddr_storage *address):

@@ -30,7 +30,7 @@ typedef struct apy_driver_config {
     int64_t nak_unicast_delay_ns, nak_unicast_retry_ratio;
     int64_t nak_multicast_max_backoff_ns, nak_multicast_group_size;
     int64_t retransmit_delay_ns, retransmit_linger_ns;
-    int64_t cycle_threshold_ns;
+    int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns; /* longer cycles are counted */
     int32_t send_to_status_poll_ratio;
     int32_t messages_per_send; /* datagrams of one publication in one system call */
     int32_t sender_io_vector, receiver_io_vector;
@@ -103,6 +103,7 @@ typedef struct apy_driver_context {
     apy_loss_report_t *loss_report;   /* the core creates and updates entries */
     apy_mpsc_ring_t *conductor_inbox; /* from sender and receiver, see conductor_inbox.h */
     int64_t next_receiver_id;         /* fetch-add */
+    int64_t park_max_ns;              /* how long any agent may sleep: release by the core, see pace.h */
 } apy_driver_context_t;
 
 /* System counters are written by several threads. */
