@@ -41,7 +41,7 @@ def test_ipv4_groups(house: House, cell: Cell) -> None:
     subscription, publication = pair.target.subscription(channel), pair.source.publication(channel, exclusive=True)
     ends.cross(publication, subscription, MESSAGES)
 
-    assert [each.rpartition(":")[0] for each in subscription.look()["addresses"]] == ["224.20.30.39"]
+    assert ends.image_of(subscription)["source_identity"].startswith("127.0.0.1:")
 
 
 @every("multicast.ipv6")
@@ -50,7 +50,7 @@ def test_ipv6_groups(house: House, cell: Cell) -> None:
     subscription, publication = pair.target.subscription(channel), pair.source.publication(channel, exclusive=True)
     ends.cross(publication, subscription, MESSAGES)
 
-    assert ends.image_of(subscription)["source_identity"].startswith("[")
+    assert ends.image_of(subscription)["source_identity"].count(":") > 2
 
 
 @every("multicast.interfaces")
