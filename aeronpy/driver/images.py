@@ -91,10 +91,11 @@ class Image(Stream):
         settings = {
             "channel": first.channel.encode("ascii", "replace"),
             "source_identity": self.source_identity.encode(),
-            "group_tag": first.group_tag,
+            "mtu": setup.mtu,
+            "congestion": {"is_cubic": False},
             "nak_delay_ns": first.nak_delay_ns,
+            "destination_id": setup.destination_id,
             "source": setup.source,
-            "control": setup.control,
             "rcv_hwm_id": self._counters.add(CounterType.RCV_HWM, join),
             "rcv_pos_id": self._counters.add(CounterType.RCV_POS, join),
             "naks_sent_id": self._counters.add(CounterType.RCV_NAKS_SENT, 0),
