@@ -92,9 +92,8 @@ cdef class ImageCore(_Resource):
     cdef ReceiveEndpointCore _endpoint
     cdef int32_t _stream_id, _session_id
 
-    def __cinit__(self, DriverCore core not None, ReceiveEndpointCore endpoint not None, str path not None,
+    def __cinit__(self, DriverCore core not None, ReceiveEndpointCore endpoint not None, DriverLog log not None,
                   dict log_settings not None, dict settings not None):
-        cdef apy_log_t log
         cdef apy_image_params_t params
         cdef int rc
         cdef bytes channel = settings["channel"]
@@ -128,14 +127,9 @@ cdef class ImageCore(_Resource):
         params.rcv_hwm = core._value(settings["rcv_hwm_id"])
         params.rcv_pos = core._value(settings["rcv_pos_id"])
         params.naks_sent = core._value(settings["naks_sent_id"])
-        _create_log(core, path, log_settings, &log)
-        self._bytes_mapped = log.mapping.length
-        rc = apy_image_create(&core._driver.context, endpoint._endpoint, &log, &params, &self._image)
-        if rc < 0:
-            apy_log_close(&log)
-            self._unmapped()
-            check(rc)
-        core._keep(self)
+        rc = apy_image_create(&core._driver.context, endpoint._endpoint, log._lend(), &params, &self._image)
+        check(rc)
+        self._took(log)
 
     cdef int _there(self) except -1:
         self._core._alive()
@@ -189,9 +183,11 @@ cdef class ImageCore(_Resource):
         check(rc)
 
     def free(self):
-        """Unmap its log, once receiver and core let go of it. Safe twice."""
-        if self._image != NULL:
+        """Unmap its log, once receiver and core let go of it. Safe twice, and on any thread."""
+        cdef apy_image_t *freed = self._image
+        if freed != NULL:
             self._core._alive()
-            apy_image_free(self._image)
             self._image = NULL
+            with nogil:
+                apy_image_free(freed)
             self._unmapped()
