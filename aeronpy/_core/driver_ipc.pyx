@@ -34,23 +34,21 @@ cdef class IpcPublicationCore(_Resource):
 
     cdef apy_ipc_publication_t *_publication
 
-    def __cinit__(self, DriverCore core not None, DriverLog log not None, dict log_settings not None,
-                  int64_t start_position, int32_t window_length, bint exclusive, int32_t pub_pos_id,
-                  int32_t pub_lmt_id):
+    def __cinit__(self, DriverCore core not None, DriverLog log not None, dict settings not None):
         cdef apy_ipc_publication_params_t params
         cdef int rc
         core._alive()
         self._core = core
         _memset(&params, 0, sizeof(params))
-        params.registration_id = log_settings["correlation_id"]
-        params.start_position = start_position
-        params.window_length = window_length
-        params.exclusive = exclusive
-        params.untethered_window_limit_ns = log_settings["untethered_window_limit_timeout_ns"]
-        params.untethered_linger_ns = log_settings["untethered_linger_timeout_ns"]
-        params.untethered_resting_ns = log_settings["untethered_resting_timeout_ns"]
-        params.pub_pos = core._value(pub_pos_id)
-        params.pub_lmt = core._value(pub_lmt_id)
+        params.registration_id = settings["registration_id"]
+        params.start_position = settings["start_position"]
+        params.window_length = settings["window_length"]
+        params.exclusive = settings["exclusive"]
+        params.untethered_window_limit_ns = settings["untethered_window_limit_ns"]
+        params.untethered_linger_ns = settings["untethered_linger_ns"]
+        params.untethered_resting_ns = settings["untethered_resting_ns"]
+        params.pub_pos = core._value(settings["pub_pos_id"])
+        params.pub_lmt = core._value(settings["pub_lmt_id"])
         rc = apy_ipc_publication_create(&core._driver.context, log._lend(), &params, &self._publication)
         check(rc)
         self._took(log)

@@ -48,6 +48,7 @@ cdef class DriverLog:
     cdef apy_log_t _log
     cdef bint _is_here
     cdef readonly str path
+    cdef readonly int64_t correlation_id
 
     def __cinit__(self, str path not None, dict settings not None):
         cdef apy_log_params_t params
@@ -55,6 +56,7 @@ cdef class DriverLog:
         cdef const char *text = encoded
         cdef int rc
         self.path = path
+        self.correlation_id = settings["correlation_id"]
         _fill_log_params(&params, settings)
         with nogil:
             rc = apy_log_create(&self._log, text, &params)

@@ -63,23 +63,23 @@ cdef class NetworkPublicationCore(_Resource):
     cdef apy_network_publication_t *_publication
 
     def __cinit__(self, DriverCore core not None, SendEndpointCore endpoint not None, DriverLog log not None,
-                  dict log_settings not None, dict settings not None):
+                  dict settings not None):
         cdef apy_network_publication_params_t params
         cdef int rc
         endpoint._there()
         self._core = core
         _memset(&params, 0, sizeof(params))
-        params.registration_id = log_settings["correlation_id"]
-        params.session_id = log_settings["session_id"]
-        params.stream_id = log_settings["stream_id"]
-        params.initial_term_id = log_settings["initial_term_id"]
-        params.window_length = log_settings["publication_window_length"]
-        params.linger_ns = log_settings["linger_timeout_ns"]
-        params.signal_eos = log_settings["signal_eos"]
-        params.spies_simulate_connection = log_settings["spies_simulate_connection"]
-        params.untethered_window_limit_ns = log_settings["untethered_window_limit_timeout_ns"]
-        params.untethered_linger_ns = log_settings["untethered_linger_timeout_ns"]
-        params.untethered_resting_ns = log_settings["untethered_resting_timeout_ns"]
+        params.registration_id = settings["registration_id"]
+        params.session_id = settings["session_id"]
+        params.stream_id = settings["stream_id"]
+        params.initial_term_id = settings["initial_term_id"]
+        params.window_length = settings["window_length"]
+        params.linger_ns = settings["linger_ns"]
+        params.signal_eos = settings["signal_eos"]
+        params.spies_simulate_connection = settings["spies_simulate_connection"]
+        params.untethered_window_limit_ns = settings["untethered_window_limit_ns"]
+        params.untethered_linger_ns = settings["untethered_linger_ns"]
+        params.untethered_resting_ns = settings["untethered_resting_ns"]
         params.start_position = settings["start_position"]
         params.max_resend = settings["max_resend"]
         params.exclusive = settings["exclusive"]

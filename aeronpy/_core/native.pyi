@@ -728,6 +728,7 @@ class DriverLog:
     """
 
     path: str
+    correlation_id: int
 
     def __new__(cls, path: str, settings: dict[str, Any]) -> Self: ...
     def discard(self) -> None:
@@ -741,12 +742,7 @@ class IpcPublicationCore:
         cls,
         core: DriverCore,
         log: DriverLog,
-        log_settings: dict[str, Any],
-        start_position: int,
-        window_length: int,
-        exclusive: bool,
-        pub_pos_id: int,
-        pub_lmt_id: int,
+        settings: dict[str, Any],
     ) -> Self: ...
     def add(self) -> None:
         """Let the core run it."""
@@ -809,7 +805,6 @@ class NetworkPublicationCore:
         core: DriverCore,
         endpoint: SendEndpointCore,
         log: DriverLog,
-        log_settings: dict[str, Any],
         settings: dict[str, Any],
     ) -> Self: ...
     def add(self) -> None:
@@ -834,7 +829,6 @@ class ImageCore:
         core: DriverCore,
         endpoint: ReceiveEndpointCore,
         log: DriverLog,
-        log_settings: dict[str, Any],
         settings: dict[str, Any],
     ) -> Self: ...
     def add_first_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> None:

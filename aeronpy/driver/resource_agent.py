@@ -92,7 +92,10 @@ class _Threads:
     def _run(self) -> None:
         native.name_thread(THREAD_NAME)
         if self._cpu >= 0:
-            os.sched_setaffinity(0, {self._cpu})
+            try:
+                os.sched_setaffinity(0, {self._cpu})
+            except OSError as error:
+                _log.warning("%s cannot run on cpu %d: %s", THREAD_NAME, self._cpu, error)
         while (taken := self._take_or_leave()) is not None:
             self._on_finished(perform(*taken))
 

@@ -17,12 +17,6 @@ UNTIL_CHANGE: Final = None
 Task = Generator[Job | None, Any, T]
 
 
-def done(value: T) -> Task[T]:
-    """A task that waits for nothing."""
-    return value
-    yield  # makes it a generator
-
-
 class RunningTask:
     """One task on its way."""
 
