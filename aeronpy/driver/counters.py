@@ -23,6 +23,7 @@ class CounterType(IntEnum):
     SND_CHANNEL = 6
     RCV_CHANNEL = 7
     SND_LMT = 9
+    PER_IMAGE = 10
     CLIENT_HEARTBEAT = 11
     PUB_POS = 12
     SND_BPE = 13
