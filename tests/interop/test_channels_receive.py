@@ -18,6 +18,7 @@ from tests.system.protocol_client import eventually
 PEERS: tuple[Make, ...] = ("c", "java")
 MESSAGES = 120
 LOCAL = "127.0.0.1"
+BOTH = "fc=min,g:/2"  # the slower of two receivers sets the pace
 
 
 class Drivers:
@@ -94,7 +95,7 @@ def test_multicast_reaches_two_receivers_of_ours(stage: Stage, drivers: Drivers,
     channel = f"aeron:udp?endpoint=224.20.30.51:{free_port()}|interface={LOCAL}"
     other = stage.driver("ours", "other")
     subscribers = [subscribe(stage, driver, channel) for driver in (drivers["ours"], other)]
-    publisher, session = publish(stage, drivers[theirs], channel)
+    publisher, session = publish(stage, drivers[theirs], f"{channel}|{BOTH}")
     cross(publisher, session, *subscribers)
 
 
@@ -104,19 +105,19 @@ def test_a_ttl_that_reaches_farther_than_ours_is_counted(stage: Stage, drivers: 
     first = subscribe(stage, drivers["ours"], f"{channel}|ttl=8")
     publisher, session = publish(stage, drivers[theirs], f"{channel}|ttl=8")
     cross(publisher, session, first)
-    before = counter(drivers["ours"], 0, "Possible TTL asymmetry")
+    before = counter(drivers["ours"], 0, "Possible TTL Asymmetry")
     late_driver = stage.driver("ours", "late")
     stage.program("ours", "subscribe", late_driver, f"{channel}|ttl=1").expect("READY")
     # It hears heartbeats only, asks for the SETUP, and sees in it how far the publisher reaches.
-    eventually(lambda: counter(late_driver, 0, "Possible TTL asymmetry") == 1, "the asymmetry is counted")
-    assert counter(drivers["ours"], 0, "Possible TTL asymmetry") == before
+    eventually(lambda: counter(late_driver, 0, "Possible TTL Asymmetry") == 1, "the asymmetry is counted")
+    assert counter(drivers["ours"], 0, "Possible TTL Asymmetry") == before
 
 
 @pytest.mark.parametrize("theirs", cells("mdc.dynamic", "mdc.explicit_control"))
 def test_a_dynamic_publisher_finds_receivers_of_ours(stage: Stage, drivers: Drivers, theirs: Make) -> None:
     control = f"control={LOCAL}:{free_port()}|control-mode=dynamic"
     subscribers = [subscribe(stage, drivers["ours"], f"aeron:udp?endpoint={LOCAL}:0|{control}") for _ in range(2)]
-    publisher, session = publish(stage, drivers[theirs], f"aeron:udp?{control}")
+    publisher, session = publish(stage, drivers[theirs], f"aeron:udp?{control}|{BOTH}")
     cross(publisher, session, *subscribers)
     assert counter(drivers[theirs], 18, control) == 2
 
@@ -159,11 +160,12 @@ def test_cubic_measures_round_trips_and_loses_nothing(stage: Stage, drivers: Dri
 @pytest.mark.parametrize("theirs", cells("congestion.static"))
 def test_a_static_window_is_the_receivers(stage: Stage, drivers: Drivers, theirs: Make) -> None:
     channel = f"aeron:udp?endpoint={LOCAL}:{free_port()}"
+    over_runs = counter(drivers["ours"], 0, "Flow control over runs")
     subscriber = subscribe(stage, drivers["ours"], f"{channel}|cc=static|rcv-wnd=16k")
     publisher, session = publish(stage, drivers[theirs], channel)
     cross(publisher, session, subscriber)
     # Nothing was sent beyond the window: the receiver dropped nothing as an over-run.
-    assert counter(drivers["ours"], 0, "Flow control over runs") == 0
+    assert counter(drivers["ours"], 0, "Flow control over runs") == over_runs
 
 
 @pytest.mark.parametrize("theirs", cells("flow.receiver_tags"))
@@ -174,7 +176,7 @@ def test_a_group_tag_satisfies_tagged_flow_control(stage: Stage, drivers: Driver
     untagged.expect("IMAGE", session=session)
     assert not [line for line in publisher.said if line.startswith("AT")]  # nobody of the group is there
     tagged = subscribe(stage, drivers["ours"], f"aeron:udp?endpoint={LOCAL}:{free_port()}|{control}|gtag=-7")
-    cross(publisher, session, tagged, untagged)
+    cross(publisher, session, tagged)  # at whose pace the other one may not keep up
 
 
 @pytest.mark.parametrize("theirs", cells("life.session_id"))
