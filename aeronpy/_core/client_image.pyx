@@ -20,13 +20,14 @@ cdef class Image:
 
     def __cinit__(self, ClientCore core not None, ClientLog log not None, *, subscription, int64_t correlation_id,
                   int32_t session_id, int32_t stream_id, int32_t subscriber_position_id,
-                  str source_identity not None):
+                  str source_identity not None, error_handler=None):
         if subscriber_position_id < 0 or subscriber_position_id >= core._cnc._cnc.counters.count_max:
             raise _errors.CorruptError(f"counter id {subscriber_position_id} of an image's position is out of range")
         self._cnc = core._cnc
         self._log = log
         self._generation = _generation
         self._dispatch = _Dispatch()
+        self._dispatch.error_handler = error_handler
         self._subscription = _weakref.ref(subscription)
         self.correlation_id = correlation_id
         self.stream_id = stream_id
@@ -103,6 +104,13 @@ cdef class Image:
                                              block_length_limit)
         self._dispatch.end()
         return check(length)
+
+    def reject(self, str reason not None):
+        """Refuse this image: its publisher is told why, and it goes away. As `Subscription.reject_image`."""
+        subscription = self._subscription()
+        if subscription is None or apy_load_acquire_i32(&self._reader.is_closed):
+            raise _errors.StateError("the image has gone away already: there is nothing to reject")
+        subscription.reject_image(self, reason)
 
     @property
     def session_id(self):
@@ -236,8 +244,9 @@ cdef class SubscriptionBase:
         self._is_closed = True
 
     def _attach(self, ClientCore core not None, str channel not None, int32_t stream_id, int64_t registration_id,
-                int32_t channel_status_id):
+                int32_t channel_status_id, error_handler=None):
         self._cnc = core._cnc
+        self._dispatch.error_handler = error_handler
         self._is_closed = False
         self.channel = channel
         self.stream_id = stream_id

@@ -85,7 +85,7 @@ class ErrorCode(IntEnum):
 
 
 def _text(text: str) -> bytes:
-    encoded = text.encode("ascii", "replace")
+    encoded = text.encode("ascii", "replace")  # one byte for each character, as checked against the limits
     return struct.pack("<i", len(encoded)) + encoded
 
 
