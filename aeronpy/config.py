@@ -1,17 +1,19 @@
 """Settings by Aeron's own names: ``aeron.*`` properties, ``AERON_*`` variables, properties files, keyword arguments.
 
 A context class declares its options; an instance holds each value with where it came from. Arguments win over
-properties, those over the environment, that over the default. As in Aeron's driver, text that cannot be parsed
-keeps the default and values outside their range are clamped, both with a warning in the log; a keyword argument
-with such a value raises, since its author can be told.
+properties, those over the environment, that over the default; an empty variable is as good as none. As in Aeron's
+driver, a property is found under any spelling of its variable (``aeron.dir`` is ``AERON_DIR``), text that cannot be
+parsed keeps the default and values outside their range are clamped, both with a warning in the log; a keyword
+argument with such a value raises, since its author can be told.
 """
 
 from __future__ import annotations
 
+import difflib
 import logging
 import os
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, overload
 
 from aeronpy.errors import ArgumentError
@@ -19,6 +21,11 @@ from aeronpy.uri import parse_duration_ns, parse_size
 
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
+
+
+def variable_of(property_name: str) -> str:
+    """The environment variable of a property: ``aeron.dir`` is ``AERON_DIR``."""
+    return property_name.upper().replace(".", "_")
 
 
 class Setting(NamedTuple):
@@ -40,12 +47,15 @@ class Option(Generic[T]):
         parse: Callable[[str], T],
         *,
         environment: str | None = None,
+        aliases: tuple[str, ...] = (),
         minimum: Any = None,
         maximum: Any = None,
         doc: str = "",
     ) -> None:
         self.property_name = property_name
-        self.environment = environment or property_name.upper().replace(".", "_")
+        self.environment = environment or variable_of(property_name)
+        # A property and its variable are one name in two spellings, as in the reference driver.
+        self.variables = tuple(dict.fromkeys((self.environment, *map(variable_of, (property_name, *aliases)))))
         self.default = default
         self.parse = parse
         self.minimum = minimum
@@ -78,11 +88,61 @@ class Option(Generic[T]):
         return value
 
 
+class Choice(Option[str]):
+    """One of some words, in any of their spellings; another one is kept as it came, and refused by `check`."""
+
+    def __init__(
+        self,
+        property_name: str,
+        default: str,
+        spellings: Mapping[str, tuple[str, ...]],
+        *,
+        environment: str | None = None,
+        aliases: tuple[str, ...] = (),
+        doc: str = "",
+    ) -> None:
+        super().__init__(property_name, default, self.canonical, environment=environment, aliases=aliases, doc=doc)
+        self.choices = tuple(spellings)
+        self._canonical = {other: name for name, others in spellings.items() for other in (name, *others)}
+
+    def canonical(self, given: str) -> str:
+        """The word that a spelling stands for."""
+        return self._canonical.get(given.strip(), given)
+
+    def check(self, value: str) -> None:
+        """Raise `ArgumentError` for a word that is none of the choices."""
+        if value not in self.choices:
+            raise ArgumentError(
+                f"{self.name} ({self.property_name}) is {value!r}, which is none of {', '.join(self.choices)}"
+                + nearest_text(value, self._canonical)
+            )
+
+
+def nearest_text(given: str, names: Iterable[str]) -> str:
+    """``: did you mean 'x'?`` where one of the names is near, or nothing."""
+    found = difflib.get_close_matches(given, list(names), 1)
+    return f": did you mean {found[0]!r}?" if found else ""
+
+
 def duration(
-    property_name: str, default_ns: int, *, minimum_ns: int = 0, environment: str | None = None, doc: str = ""
+    property_name: str,
+    default_ns: int,
+    *,
+    minimum_ns: int = 0,
+    environment: str | None = None,
+    aliases: tuple[str, ...] = (),
+    doc: str = "",
 ) -> Option[int]:
     """An option in nanoseconds, written with a unit or plain."""
-    return Option(property_name, default_ns, parse_duration_ns, environment=environment, minimum=minimum_ns, doc=doc)
+    return Option(
+        property_name,
+        default_ns,
+        parse_duration_ns,
+        environment=environment,
+        aliases=aliases,
+        minimum=minimum_ns,
+        doc=doc,
+    )
 
 
 def size(
@@ -138,6 +198,7 @@ class Settings:
         self._values: dict[str, Any] = {}
         self._origins: dict[str, str] = {}
         variables = os.environ if environment is None else environment
+        given_properties = {variable_of(name): (name, value) for name, value in (properties or {}).items()}
         options = {option.name: option for option in self.options()}
         for name in arguments:
             if name not in options:
@@ -145,11 +206,12 @@ class Settings:
         for option in options.values():
             self._values[option.name] = option.default
             self._origins[option.name] = "default"
-            given = (properties or {}).get(option.property_name)
-            if given is not None:
-                self._read(option, given, f"property {option.property_name}")
-            elif option.environment in variables:
-                self._read(option, variables[option.environment], f"environment {option.environment}")
+            in_properties = [given_properties[name] for name in option.variables if name in given_properties]
+            in_environment = [name for name in option.variables if variables.get(name)]
+            if in_properties:
+                self._read(option, in_properties[0][1], f"property {in_properties[0][0]}")
+            elif in_environment:
+                self._read(option, variables[in_environment[0]], f"environment {in_environment[0]}")
             if arguments.get(option.name) is not None:
                 self._set(option, arguments[option.name], "argument")
 
@@ -160,6 +222,17 @@ class Settings:
             for value in vars(owner).values():
                 if isinstance(value, Option):
                     yield value
+
+    @classmethod
+    def variables(cls) -> dict[str, str]:
+        """Environment variables that the options are read from, and the property of each."""
+        return {variable: option.property_name for option in cls.options() for variable in option.variables}
+
+    def check_choices(self) -> None:
+        """Raise `ArgumentError` for the first option whose word is none of its choices."""
+        for option in self.options():
+            if isinstance(option, Choice):
+                option.check(self._values[option.name])
 
     def _read(self, option: Option[Any], given: str, origin: str) -> None:
         try:
@@ -181,7 +254,7 @@ class Settings:
         self._origins[option.name] = origin
 
     def _set(self, option: Option[Any], value: Any, origin: str) -> None:
-        if isinstance(value, str) and not isinstance(option.default, str):
+        if isinstance(value, str):
             try:
                 value = option.parse(value)
             except ValueError as error:

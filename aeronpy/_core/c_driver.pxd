@@ -65,7 +65,7 @@ cdef extern from "apy/driver_context.h" nogil:
         int64_t nak_multicast_group_size
         int64_t retransmit_delay_ns
         int64_t retransmit_linger_ns
-        int64_t cycle_threshold_ns
+        int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns
         int32_t send_to_status_poll_ratio
         int32_t messages_per_send
         int32_t sender_io_vector
@@ -108,6 +108,11 @@ cdef extern from "apy/udp_channel.h" nogil:
         int32_t ttl
         int32_t so_sndbuf
         int32_t so_rcvbuf
+        int32_t channel_snd_timestamp_offset
+        int32_t channel_rcv_timestamp_offset
+        int32_t media_rcv_timestamp_offset
+        bint has_group_tag
+        int64_t group_tag
 
 
 cdef extern from "apy/udp_transport.h" nogil:

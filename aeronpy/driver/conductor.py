@@ -22,10 +22,12 @@ from aeronpy.driver.error_code import ErrorCode, code_of, refuse, text_of
 from aeronpy.driver.events import EventType
 from aeronpy.driver.images import Images
 from aeronpy.driver.ipc_publications import IpcPublication, IpcPublications
+from aeronpy.driver.ipc_subscriptions import IpcSubscriptions
 from aeronpy.driver.network_publications import NetworkPublications
+from aeronpy.driver.network_subscriptions import NetworkSubscriptions
 from aeronpy.driver.office import Office
+from aeronpy.driver.spy_subscriptions import SpySubscriptions
 from aeronpy.driver.streams import Stream
-from aeronpy.driver.subscriptions import IpcSubscriptions, NetworkSubscriptions, SpySubscriptions
 from aeronpy.errors import AeronError
 
 EVENTS_PER_POLL: Final = 64

@@ -1,161 +1,30 @@
-"""Settings of a media driver, by the real driver's names (spec: client/driver protocol, section 23)."""
+"""Settings of a media driver: checked against each other, and in the form that the native agents take."""
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, Final
 
-from aeronpy.config import Option as _Option
-from aeronpy.config import Settings, boolean, default_aeron_dir, duration, integer, size, text
+from aeronpy.config import default_aeron_dir
 from aeronpy.driver.loss import Loss, parse_loss
+from aeronpy.driver.option_values import MS, ThreadingMode
+from aeronpy.driver.options import BROADCAST_TRAILER, RING_TRAILER, DriverOptions
 from aeronpy.errors import ArgumentError
 
-MS: Final = 1_000_000
-S: Final = 1_000_000_000
-MI: Final = 1 << 20
+__all__ = ["MS", "MediaDriverContext", "ThreadingMode"]
 
-RING_TRAILER: Final = 768
-BROADCAST_TRAILER: Final = 128
-_TERM_MIN: Final = 64 << 10
-_TERM_MAX: Final = 1 << 30
-
-
-class ThreadingMode(IntEnum):
-    """Which native threads a driver has."""
-
-    DEDICATED = 0
-    SHARED_NETWORK = 1
-    SHARED = 2
-    INVOKER = 3
-
-
-# Options of which only these values can be served: another one is refused, not ignored.
-_SUPPORTED: Final[dict[str, tuple[str, ...]]] = {
-    "unicast_flow_control_supplier": ("unicast_max", "aeron_unicast_flow_control_strategy_supplier"),
-    "congestion_control_supplier": ("default", "static", "aeron_congestion_control_default_strategy_supplier"),
+# Of these, other values are refused until what they ask for is there.
+_SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
+    "unicast_flow_control_supplier": ("unicast_max",),
+    "multicast_flow_control_supplier": ("multicast_max",),
+    "congestion_control_supplier": ("default", "static"),
     "name_resolver_supplier": ("default",),
-    "sender_wildcard_port_range": ("", "0 0"),
-    "receiver_wildcard_port_range": ("", "0 0"),
+    "sender_wildcard_port_range": ((0, 0),),
+    "receiver_wildcard_port_range": ((0, 0),),
 }
 
 
-def _parse_mode(given: str) -> ThreadingMode:
-    try:
-        return ThreadingMode[given.strip().upper()]
-    except KeyError:
-        raise ValueError(f"{given!r} is none of {', '.join(ThreadingMode.__members__)}") from None
-
-
-def _parse_milliseconds(given: str) -> int:
-    return int(given) * MS
-
-
-def _parse_group(given: str) -> str:
-    word = given.strip().lower()
-    return word if word in ("infer", "true") else "false"
-
-
-class MediaDriverContext(Settings):
+class MediaDriverContext(DriverOptions):
     """How a media driver runs. Durations are nanoseconds, lengths bytes."""
-
-    aeron_dir = text("aeron.dir", "", doc="shared directory; empty: the default of the platform")
-    dir_warn_if_exists = boolean("aeron.dir.warn.if.exists", False)
-    dir_delete_on_start = boolean("aeron.dir.delete.on.start", False)
-    dir_delete_on_shutdown = boolean("aeron.dir.delete.on.shutdown", False)
-    driver_timeout = _Option("aeron.driver.timeout", 10 * S, _parse_milliseconds, minimum=0)
-    print_configuration = boolean("aeron.print.configuration", False)
-    threading_mode = _Option("aeron.threading.mode", ThreadingMode.DEDICATED, _parse_mode)
-    thread_naming = text("aeron.thread.naming", "classic")
-    conductor_buffer_length = size("aeron.conductor.buffer.length", MI + RING_TRAILER, minimum=MI + RING_TRAILER)
-    clients_buffer_length = size("aeron.clients.buffer.length", MI + BROADCAST_TRAILER, minimum=MI + BROADCAST_TRAILER)
-    counters_buffer_length = size("aeron.counters.buffer.length", 8 * MI, minimum=MI, maximum=500 * MI)
-    error_buffer_length = size("aeron.error.buffer.length", 4 * MI, minimum=4 * MI)
-    loss_report_buffer_length = size("aeron.loss.report.buffer.length", MI, minimum=1024)
-    file_page_size = size("aeron.file.page.size", 4 << 10, minimum=4 << 10, maximum=1 << 30)
-    term_buffer_sparse_file = boolean("aeron.term.buffer.sparse.file", True)
-    perform_storage_checks = boolean("aeron.perform.storage.checks", True)
-    low_file_store_warning_threshold = size("aeron.low.file.store.warning.threshold", 160 * MI, maximum=(1 << 63) - 1)
-    counters_free_to_reuse_timeout = duration("aeron.counters.free.to.reuse.timeout", S)
-    driver_termination_validator = text("aeron.driver.termination.validator", "deny")
-
-    timer_interval = duration("aeron.timer.interval", S, minimum_ns=1)
-    client_liveness_timeout = duration("aeron.client.liveness.timeout", 10 * S)
-    image_liveness_timeout = duration("aeron.image.liveness.timeout", 10 * S)
-    publication_linger_timeout = duration("aeron.publication.linger.timeout", 5 * S)
-    publication_unblock_timeout = duration("aeron.publication.unblock.timeout", 15 * S)
-    publication_connection_timeout = duration("aeron.publication.connection.timeout", 5 * S)
-    untethered_window_limit_timeout = duration("aeron.untethered.window.limit.timeout", 5 * S)
-    untethered_linger_timeout = duration(
-        "aeron.untethered.linger.timeout", -1, minimum_ns=-1, doc="-1: the window limit time-out"
-    )
-    untethered_resting_timeout = duration("aeron.untethered.resting.timeout", 10 * S)
-    driver_conductor_cycle_threshold = duration("aeron.driver.conductor.cycle.threshold", 100 * MS)
-    driver_sender_cycle_threshold = duration("aeron.driver.sender.cycle.threshold", 100 * MS)
-    driver_receiver_cycle_threshold = duration("aeron.driver.receiver.cycle.threshold", 100 * MS)
-    name_resolver_threshold = duration(
-        "aeron.name.resolver.threshold", 5 * S, environment="AERON_DRIVER_NAME_RESOLVER_THRESHOLD"
-    )
-
-    term_buffer_length = size("aeron.term.buffer.length", 16 * MI, minimum=_TERM_MIN, maximum=_TERM_MAX)
-    ipc_term_buffer_length = size("aeron.ipc.term.buffer.length", 64 * MI, minimum=_TERM_MIN, maximum=_TERM_MAX)
-    mtu_length = size("aeron.mtu.length", 1408, minimum=32, maximum=65504)
-    ipc_mtu_length = size("aeron.ipc.mtu.length", 1408, minimum=32, maximum=65504)
-    publication_term_window_length = size("aeron.publication.term.window.length", 0)
-    ipc_publication_term_window_length = size("aeron.ipc.publication.term.window.length", 0)
-    spies_simulate_connection = boolean("aeron.spies.simulate.connection", False)
-    reliable_stream = boolean("aeron.reliable.stream", True)
-    tether_subscriptions = boolean("aeron.tether.subscriptions", True)
-    rejoin_stream = boolean("aeron.rejoin.stream", True)
-    receiver_group_consideration = _Option("aeron.receiver.group.consideration", "infer", _parse_group)
-    publication_reserved_session_id_low = integer("aeron.publication.reserved.session.id.low", -1)
-    publication_reserved_session_id_high = integer("aeron.publication.reserved.session.id.high", 1000)
-    stream_session_limit = integer("aeron.driver.stream.session.limit", (1 << 31) - 1, minimum=1)
-    rcv_initial_window_length = size("aeron.rcv.initial.window.length", 128 << 10, minimum=256)
-    rcv_status_message_timeout = duration("aeron.rcv.status.message.timeout", 200 * MS)
-    send_to_status_poll_ratio = integer("aeron.send.to.status.poll.ratio", 6, minimum=1)
-    max_resend = integer("aeron.max.resend", 16, minimum=1, maximum=256)
-    retransmit_unicast_delay = duration("aeron.retransmit.unicast.delay", 0)
-    retransmit_unicast_linger = duration("aeron.retransmit.unicast.linger", 10 * MS)
-    nak_unicast_delay = duration("aeron.nak.unicast.delay", 1000, minimum_ns=1000)
-    nak_unicast_retry_delay_ratio = integer("aeron.nak.unicast.retry.delay.ratio", 100, minimum=1)
-    nak_multicast_group_size = integer("aeron.nak.multicast.group.size", 10, minimum=1)
-    nak_multicast_max_backoff = duration("aeron.nak.multicast.max.backoff", 10 * MS)
-
-    socket_so_rcvbuf = size("aeron.socket.so_rcvbuf", 128 << 10)
-    socket_so_sndbuf = size("aeron.socket.so_sndbuf", 0)
-    socket_multicast_ttl = integer("aeron.socket.multicast.ttl", 0, minimum=0, maximum=255)
-    driver_connect = boolean("aeron.driver.connect", True)
-    receiver_io_vector_capacity = integer("aeron.receiver.io.vector.capacity", 4, minimum=1, maximum=16)
-    sender_io_vector_capacity = integer("aeron.sender.io.vector.capacity", 4, minimum=1, maximum=16)
-    network_publication_max_messages_per_send = integer(
-        "aeron.network.publication.max.messages.per.send", 4, minimum=1, maximum=16
-    )
-
-    udp_channel_incoming_interceptors = text("aeron.udp.channel.incoming.interceptors", "")
-    udp_channel_transport_bindings_loss_args = text("aeron.udp.channel.transport.bindings.loss.args", "")
-    unicast_flow_control_supplier = text(
-        "aeron.unicast.FlowControl.supplier", "unicast_max", environment="AERON_UNICAST_FLOWCONTROL_SUPPLIER"
-    )
-    congestion_control_supplier = text(
-        "aeron.CongestionControl.supplier", "default", environment="AERON_CONGESTIONCONTROL_SUPPLIER"
-    )
-    name_resolver_supplier = text("aeron.name.resolver.supplier", "default")
-    sender_wildcard_port_range = text("aeron.sender.wildcard.port.range", "")
-    receiver_wildcard_port_range = text("aeron.receiver.wildcard.port.range", "")
-
-    conductor_idle_strategy = text("aeron.conductor.idle.strategy", "backoff")
-    conductor_idle_strategy_init_args = text("aeron.conductor.idle.strategy.init.args", "")
-    sender_idle_strategy = text("aeron.sender.idle.strategy", "backoff")
-    sender_idle_strategy_init_args = text("aeron.sender.idle.strategy.init.args", "")
-    receiver_idle_strategy = text("aeron.receiver.idle.strategy", "backoff")
-    receiver_idle_strategy_init_args = text("aeron.receiver.idle.strategy.init.args", "")
-    sharednetwork_idle_strategy = text("aeron.sharednetwork.idle.strategy", "backoff")
-    sharednetwork_idle_strategy_init_args = text("aeron.sharednetwork.idle.strategy.init.args", "")
-    shared_idle_strategy = text("aeron.shared.idle.strategy", "backoff")
-    shared_idle_strategy_init_args = text("aeron.shared.idle.strategy.init.args", "")
-    conductor_cpu_affinity = integer("aeron.conductor.cpu.affinity", -1)
-    sender_cpu_affinity = integer("aeron.sender.cpu.affinity", -1)
-    receiver_cpu_affinity = integer("aeron.receiver.cpu.affinity", -1)
 
     @property
     def directory(self) -> str:
@@ -177,6 +46,7 @@ class MediaDriverContext(Settings):
 
     def conclude(self) -> None:
         """Check what must fit together; raises `ArgumentError` that names the settings."""
+        self.check_choices()
         self.loss()
         for name in ("term_buffer_length", "ipc_term_buffer_length", "file_page_size"):
             value = getattr(self, name)
@@ -191,13 +61,12 @@ class MediaDriverContext(Settings):
             if capacity & (capacity - 1):
                 raise ArgumentError(f"{name} is {capacity + trailer}: without {trailer} it must be a power of two")
         self._check_order()
-        if self.driver_termination_validator not in ("allow", "deny"):
+        self._check_refused()
+        if self.resolver_interface and not self.resolver_name:
             raise ArgumentError(
-                f"driver_termination_validator is {self.driver_termination_validator!r}, neither 'allow' nor 'deny'"
+                f"resolver_interface is {self.resolver_interface!r} without resolver_name: other drivers could not "
+                "name this one; set aeron.driver.resolver.name"
             )
-        if self.thread_naming not in ("classic", "new"):
-            raise ArgumentError(f"thread_naming is {self.thread_naming!r}, neither 'classic' nor 'new'")
-
         for name, supported in _SUPPORTED.items():
             if getattr(self, name) not in supported:
                 raise ArgumentError(
@@ -219,6 +88,12 @@ class MediaDriverContext(Settings):
         if low > high:
             raise ArgumentError(f"reserved session ids: low {low} is above high {high}")
 
+    def _check_refused(self) -> None:
+        """What only the C driver's own binary can load."""
+        for name in ("driver_dynamic_libraries", "agent_on_start_function", "udp_channel_outgoing_interceptors"):
+            if getattr(self, name):
+                raise ArgumentError(f"{name}={getattr(self, name)!r}: this driver loads no plug-ins of the C driver")
+
     def core_config(self) -> dict[str, Any]:
         """The settings that the native agents share, by the names of their structs."""
         loss = self.loss()
@@ -235,7 +110,9 @@ class MediaDriverContext(Settings):
             "nak_multicast_group_size": self.nak_multicast_group_size,
             "retransmit_delay_ns": self.retransmit_unicast_delay,
             "retransmit_linger_ns": self.retransmit_unicast_linger,
-            "cycle_threshold_ns": self.driver_conductor_cycle_threshold,
+            "conductor_threshold_ns": self.driver_conductor_cycle_threshold,
+            "sender_threshold_ns": self.driver_sender_cycle_threshold,
+            "receiver_threshold_ns": self.driver_receiver_cycle_threshold,
             "send_to_status_poll_ratio": self.send_to_status_poll_ratio,
             "messages_per_send": self.network_publication_max_messages_per_send,
             "sender_io_vector": self.sender_io_vector_capacity,

@@ -26,6 +26,10 @@ class EventType(IntEnum):
     SUBSCRIBER_CLOSED = 14
     SETUP = 15
     PUBLICATION_ERROR = 16
+    RECEIVE_DESTINATION_GONE = 17
+    ADDRESS_SILENT = 18
+    RESPONSE_SETUP = 19
+    RESPONSE_CONNECTED = 20
 
 
 class CommandEvent(NamedTuple):
@@ -43,10 +47,26 @@ class SubscriberEvent(NamedTuple):
     subscription_id: int
 
 
+class SilentEvent(NamedTuple):
+    """Nothing was heard of whom an address names: ``destination_id`` is -1 for the endpoint's own address."""
+
+    endpoint_id: int
+    destination_id: int
+    is_receive: bool
+
+
+class ResponseEvent(NamedTuple):
+    """A publication heard which session answers it, or that its receiver is there."""
+
+    registration_id: int
+    session_id: int
+
+
 class SetupEvent(NamedTuple):
     """A stream that no image receives yet; addresses are bytes of a ``sockaddr_storage``."""
 
     endpoint_id: int
+    destination_id: int
     session_id: int
     stream_id: int
     initial_term_id: int
@@ -66,6 +86,7 @@ class PublicationErrorEvent(NamedTuple):
     registration_id: int
     receiver_id: int
     group_tag: int
+    destination_id: int
     session_id: int
     stream_id: int
     error_code: int
@@ -76,8 +97,10 @@ class PublicationErrorEvent(NamedTuple):
 _COMMAND: Final = struct.Struct("<qii")
 _RESOURCE: Final = struct.Struct("<q")
 _SUBSCRIBER: Final = struct.Struct("<qq")
-_SETUP: Final = struct.Struct("<qiiiiiiiiii128s128s")
-_PUBLICATION_ERROR: Final = struct.Struct("<qqqiiii128s")
+_SILENT: Final = struct.Struct("<qqii")
+_RESPONSE: Final = struct.Struct("<qii")
+_SETUP: Final = struct.Struct("<qqiiiiiiiiii128s128s")
+_PUBLICATION_ERROR: Final = struct.Struct("<qqqqiiii128s")
 
 
 def command(record: bytes) -> CommandEvent:
@@ -96,14 +119,27 @@ def subscriber(record: bytes) -> SubscriberEvent:
     return SubscriberEvent(*_SUBSCRIBER.unpack_from(record))
 
 
+def silent(record: bytes) -> SilentEvent:
+    """Decode ADDRESS_SILENT."""
+    endpoint, destination, is_receive, _ = _SILENT.unpack_from(record)
+    return SilentEvent(endpoint, destination, bool(is_receive))
+
+
+def response(record: bytes) -> ResponseEvent:
+    """Decode RESPONSE_SETUP and RESPONSE_CONNECTED."""
+    return ResponseEvent(*_RESPONSE.unpack_from(record)[:2])
+
+
 def setup(record: bytes) -> SetupEvent:
     """Decode SETUP."""
     fields = _SETUP.unpack_from(record)
-    return SetupEvent(*fields[:10], *fields[11:])
+    return SetupEvent(*fields[:11], *fields[12:])
 
 
 def publication_error(record: bytes) -> PublicationErrorEvent:
     """Decode PUBLICATION_ERROR."""
-    registration, receiver, tag, session, stream, code, length, source = _PUBLICATION_ERROR.unpack_from(record)
+    registration, receiver, tag, destination, session, stream, code, length, source = _PUBLICATION_ERROR.unpack_from(
+        record
+    )
     text = record[_PUBLICATION_ERROR.size : _PUBLICATION_ERROR.size + length]
-    return PublicationErrorEvent(registration, receiver, tag, session, stream, code, source, text)
+    return PublicationErrorEvent(registration, receiver, tag, destination, session, stream, code, source, text)

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from aeronpy._core.native import ImageCore
 from aeronpy.driver import counters, directory
 from aeronpy.driver.addresses import Address
-from aeronpy.driver.channel_endpoints import ReceiveEndpoint, when_there_is_room
+from aeronpy.driver.channel_endpoints import when_there_is_room
 from aeronpy.driver.counters import CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.events import SetupEvent
+from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
+from aeronpy.driver.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.session_ids import wrap_i32
 from aeronpy.driver.streams import Stream
-from aeronpy.driver.subscriptions import NetworkSubscription, NetworkSubscriptions
 
 _SETUP_GROUP_FLAG = 0x40
 _TERM_MIN, _TERM_MAX = 64 << 10, 1 << 30

@@ -7,7 +7,7 @@ from typing import Any
 from aeronpy._core.native import NetworkPublicationCore
 from aeronpy.driver import replies
 from aeronpy.driver.addresses import Address
-from aeronpy.driver.channel_endpoints import ChannelEndpoints, SendEndpoint, when_there_is_room
+from aeronpy.driver.channel_endpoints import ChannelEndpoints, when_there_is_room
 from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
 from aeronpy.driver.clients import Clients
 from aeronpy.driver.commands import AddPublication
@@ -17,6 +17,7 @@ from aeronpy.driver.events import PublicationErrorEvent
 from aeronpy.driver.office import Office
 from aeronpy.driver.publication_params import PublicationParams
 from aeronpy.driver.publications import Publication, Publications
+from aeronpy.driver.send_endpoints import SendEndpoint
 from aeronpy.driver.udp_channel import UdpChannel
 from aeronpy.uri import ChannelUri
 

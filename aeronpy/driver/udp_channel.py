@@ -102,6 +102,10 @@ class UdpChannel:
             "ttl": self.ttl,
             "so_sndbuf": context.socket_so_sndbuf if self.so_sndbuf is None else self.so_sndbuf,
             "so_rcvbuf": context.socket_so_rcvbuf if self.so_rcvbuf is None else self.so_rcvbuf,
+            "channel_snd_timestamp_offset": -1,
+            "channel_rcv_timestamp_offset": -1,
+            "media_rcv_timestamp_offset": -1,
+            "group_tag": None,
         }
 
 

@@ -38,7 +38,7 @@ static inline loop_t *loop_open(rig_t *rig, const struct sockaddr_storage *to, s
     CHECK(loop != NULL);
     loop->rig = rig;
     loop->seed = 20240607;
-    apy_udp_channel_t channel = {.has_explicit_endpoint = true, .so_rcvbuf = 1 << 20};
+    apy_udp_channel_t channel = {.has_explicit_endpoint = true, .so_rcvbuf = 1 << 20, APY_NO_TIMESTAMPS};
     channel.remote_data = channel.remote_control = channel.local_data = channel.local_control = rig_address(0);
     CHECK_EQ(apy_receive_endpoint_open(&rig->context, &channel, 1, &loop->statuses[0], &loop->receive_endpoint),
              APY_OK);

@@ -36,7 +36,7 @@ static inline receiver_rig_t *receiver_rig_open(void)
     r->rig = rig_open();
     r->rig->context.next_receiver_id = (int64_t)UINT64_C(0xbb2f33daabed3e78); /* of the captures */
     r->publisher = rig_socket(&r->publisher_address);
-    apy_udp_channel_t channel = {.has_explicit_endpoint = true, .so_rcvbuf = 4 << 20};
+    apy_udp_channel_t channel = {.has_explicit_endpoint = true, .so_rcvbuf = 4 << 20, APY_NO_TIMESTAMPS};
     channel.remote_data = channel.remote_control = rig_address(0);
     channel.local_data = channel.local_control = rig_address(0);
     CHECK_EQ(apy_receive_endpoint_open(&r->rig->context, &channel, 6, &r->status, &r->endpoint), APY_OK);

@@ -68,7 +68,7 @@ static inline sender_rig_t *sender_rig_open_bare(void)
     CHECK(s != NULL);
     s->rig = rig_open();
     s->receiver = rig_socket(&s->receiver_address);
-    apy_udp_channel_t channel = {.has_explicit_endpoint = true};
+    apy_udp_channel_t channel = {.has_explicit_endpoint = true, APY_NO_TIMESTAMPS};
     channel.remote_data = channel.remote_control = s->receiver_address;
     channel.local_data = channel.local_control = rig_address(0);
     CHECK_EQ(apy_send_endpoint_open(&s->rig->context, &channel, 5, &s->status, &s->endpoint), APY_OK);

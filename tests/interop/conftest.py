@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.interop.lines import JavaHost
+from tests.interop.recorder import Recorder
 from tests.interop.stage import SETTINGS, Stage, java_properties
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Recorder(), "compatibility")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

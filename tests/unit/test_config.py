@@ -84,3 +84,12 @@ def test_properties_files_are_read_as_java_writes_them(tmp_path: Path) -> None:
 
     assert properties == {"aeron.timer.interval": "2s", "aeron.threading.mode": "SHARED", "aeron.long": "ab"}
     assert config.load_properties(file.as_uri()) == properties
+
+
+def test_a_property_is_known_by_every_spelling_of_its_variable() -> None:
+    assert Example(environment={}, properties={"AERON_TIMER_INTERVAL": "2s"}).timer_interval_ns == 2_000_000_000
+    assert Example(environment={}, properties={"aeron.Timer.Interval": "2s"}).timer_interval_ns == 2_000_000_000
+
+
+def test_an_empty_variable_is_as_good_as_none() -> None:
+    assert Example(environment={"AERON_TIMER_INTERVAL": ""}).timer_interval_ns == 1_000_000_000

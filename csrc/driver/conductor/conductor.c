@@ -204,7 +204,8 @@ int apy_conductor_do_work(void *state)
 {
     apy_conductor_t *conductor = state;
     const int64_t now_ns = apy_nano_time(&conductor->context->clock);
-    apy_cycle_track(conductor->context, &conductor->cycle_start_ns, now_ns, APY_SC_CONDUCTOR_MAX_CYCLE,
+    apy_cycle_track(conductor->context, &conductor->cycle_start_ns, now_ns,
+                    conductor->context->config.conductor_threshold_ns, APY_SC_CONDUCTOR_MAX_CYCLE,
                     APY_SC_CONDUCTOR_CYCLES_EXCEEDED);
 
     int work = 0;

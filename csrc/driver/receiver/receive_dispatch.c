@@ -129,6 +129,7 @@ static void create_image(apy_receiver_t *receiver, apy_receive_endpoint_t *endpo
     memset(&record, 0, sizeof(record));
     record.endpoint = endpoint;
     record.endpoint_id = apy_receive_endpoint_id(endpoint);
+    record.destination_id = record.endpoint_id;
     record.setup = *setup;
     record.source = *source;
     record.control = *apy_receive_endpoint_control(endpoint, source);

@@ -207,8 +207,8 @@ int apy_receiver_do_work(void *state)
 {
     apy_receiver_t *receiver = state;
     const int64_t now_ns = apy_nano_time(&receiver->context->clock);
-    apy_cycle_track(receiver->context, &receiver->now_ns, now_ns, APY_SC_RECEIVER_MAX_CYCLE,
-                    APY_SC_RECEIVER_CYCLES_EXCEEDED);
+    apy_cycle_track(receiver->context, &receiver->now_ns, now_ns, receiver->context->config.receiver_threshold_ns,
+                    APY_SC_RECEIVER_MAX_CYCLE, APY_SC_RECEIVER_CYCLES_EXCEEDED);
 
     int work = drain_commands(receiver);
     work += poll_data(receiver);

@@ -376,6 +376,7 @@ void apy_network_publication_on_err(apy_network_publication_t *publication, cons
     error.registration_id = publication->params.registration_id;
     error.receiver_id = err->receiver_id;
     error.group_tag = err->flags & APY_FLAG_ERR_HAS_GROUP_TAG ? err->group_tag : -1;
+    error.destination_id = -1;
     error.session_id = err->session_id;
     error.stream_id = err->stream_id;
     error.error_code = err->error_code;

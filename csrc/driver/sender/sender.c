@@ -201,8 +201,8 @@ int apy_sender_do_work(void *state)
     const apy_driver_config_t *config = &sender->context->config;
     const int64_t now_ns = apy_nano_time(&sender->context->clock);
     const int64_t *short_sends = sender->context->system_counters[APY_SC_SHORT_SENDS];
-    apy_cycle_track(sender->context, &sender->cycle_start_ns, now_ns, APY_SC_SENDER_MAX_CYCLE,
-                    APY_SC_SENDER_CYCLES_EXCEEDED);
+    apy_cycle_track(sender->context, &sender->cycle_start_ns, now_ns, sender->context->config.sender_threshold_ns,
+                    APY_SC_SENDER_MAX_CYCLE, APY_SC_SENDER_CYCLES_EXCEEDED);
 
     int work = drain_commands(sender);
     const int64_t short_before = apy_load_relaxed_i64(short_sends);

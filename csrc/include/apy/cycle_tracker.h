@@ -10,12 +10,12 @@
  */
 
 static inline void apy_cycle_track(apy_driver_context_t *context, int64_t *cycle_start_ns, int64_t now_ns,
-                                   int max_counter, int exceeded_counter)
+                                   int64_t threshold_ns, int max_counter, int exceeded_counter)
 {
     const int64_t cycle_ns = now_ns - *cycle_start_ns;
     *cycle_start_ns = now_ns;
     apy_propose_max_i64(context->system_counters[max_counter], cycle_ns);
-    if (cycle_ns > context->config.cycle_threshold_ns) {
+    if (cycle_ns > threshold_ns) {
         apy_count(context, exceeded_counter, 1);
     }
 }

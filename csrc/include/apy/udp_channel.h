@@ -17,6 +17,17 @@ typedef enum apy_control_mode {
     APY_CONTROL_RESPONSE
 } apy_control_mode_t;
 
+/* Where a timestamp goes: a byte of the payload, or one of these. */
+enum {
+    APY_TIMESTAMP_NONE = -1,
+    APY_TIMESTAMP_RESERVED = -8 /* the header's reserved value */
+};
+
+/* For initialisers, where a zero would be the first byte of the payload. */
+#define APY_NO_TIMESTAMPS                                                                                              \
+    .channel_snd_timestamp_offset = APY_TIMESTAMP_NONE, .channel_rcv_timestamp_offset = APY_TIMESTAMP_NONE,            \
+    .media_rcv_timestamp_offset = APY_TIMESTAMP_NONE
+
 typedef struct apy_udp_channel {
     struct sockaddr_storage remote_data, remote_control, local_data, local_control;
     uint32_t interface_index; /* multicast */
@@ -24,6 +35,9 @@ typedef struct apy_udp_channel {
     bool is_multicast, has_explicit_endpoint, has_explicit_control;
     int32_t ttl;                  /* 0: the system's default */
     int32_t so_sndbuf, so_rcvbuf; /* 0: the system's default */
+    int32_t channel_snd_timestamp_offset, channel_rcv_timestamp_offset, media_rcv_timestamp_offset;
+    bool has_group_tag; /* of the receivers */
+    int64_t group_tag;
 } apy_udp_channel_t;
 
 #endif

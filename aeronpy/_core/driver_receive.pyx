@@ -1,0 +1,197 @@
+# What receives over UDP: created here, run by the driver's agents.
+
+
+@cython.final
+cdef class ReceiveEndpointCore(_Resource):
+    """The socket that the subscriptions of one channel receive on."""
+
+    cdef apy_receive_endpoint_t *_endpoint
+
+    def __cinit__(self, DriverCore core not None, dict channel not None, int64_t endpoint_id, int32_t status_id):
+        cdef apy_udp_channel_t settings
+        cdef int64_t *status
+        cdef int rc
+        core._alive()
+        self._core = core
+        status = core._value(status_id)
+        _fill_channel(&settings, channel)
+        with nogil:
+            rc = apy_receive_endpoint_open(&core._driver.context, &settings, endpoint_id, status, &self._endpoint)
+        check(rc)
+        core._keep(self)
+
+    cdef int _there(self) except -1:
+        self._core._alive()
+        if self._endpoint == NULL:
+            raise _StateError("the endpoint is freed")
+        return 0
+
+    def bound_address(self):
+        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
+        self._there()
+        return _address_bytes(apy_receive_endpoint_bound_address(self._endpoint))
+
+    def add(self):
+        """Hand it to the receiver; CapacityError when the receiver's queue is full now, as all below."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_add_receive_endpoint(self._core._driver.conductor, self._endpoint)
+        check(rc)
+
+    def remove(self):
+        """Ask the receiver to let go of it."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_remove_receive_endpoint(self._core._driver.conductor, self._endpoint)
+        check(rc)
+
+    def add_stream(self, int32_t stream_id, session_id=None):
+        """Take a stream: of one session, or of all."""
+        self._there()
+        cdef int32_t session = 0 if session_id is None else session_id
+        cdef const int32_t *wanted = NULL if session_id is None else &session
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_add_stream(self._core._driver.conductor, self._endpoint, stream_id, wanted)
+        check(rc)
+
+    def remove_stream(self, int32_t stream_id, session_id=None):
+        """Take it no more."""
+        self._there()
+        cdef int32_t session = 0 if session_id is None else session_id
+        cdef const int32_t *wanted = NULL if session_id is None else &session
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_remove_stream(self._core._driver.conductor, self._endpoint, stream_id, wanted)
+        check(rc)
+
+    def refuse_image(self, int32_t stream_id, int32_t session_id):
+        """No image was made for a SETUP: the next one may ask again."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_refuse_image(self._core._driver.conductor, self._endpoint, stream_id, session_id)
+        check(rc)
+
+    def free(self):
+        """Close its socket, once the receiver let go of it. Safe twice."""
+        if self._endpoint != NULL:
+            self._core._alive()
+            apy_receive_endpoint_free(self._endpoint)
+            self._endpoint = NULL
+            self._core._drop(self)
+
+
+@cython.final
+cdef class ImageCore(_Resource):
+    """One stream from one source, rebuilt."""
+
+    cdef apy_image_t *_image
+    cdef ReceiveEndpointCore _endpoint
+    cdef int32_t _stream_id, _session_id
+
+    def __cinit__(self, DriverCore core not None, ReceiveEndpointCore endpoint not None, str path not None,
+                  dict log_settings not None, dict settings not None):
+        cdef apy_log_t log
+        cdef apy_image_params_t params
+        cdef int rc
+        cdef bytes channel = settings["channel"]
+        cdef bytes source_identity = settings["source_identity"]
+        endpoint._there()
+        self._core = core
+        self._endpoint = endpoint
+        self._stream_id = log_settings["stream_id"]
+        self._session_id = log_settings["session_id"]
+        _memset(&params, 0, sizeof(params))
+        params.correlation_id = log_settings["correlation_id"]
+        params.session_id = log_settings["session_id"]
+        params.stream_id = log_settings["stream_id"]
+        params.initial_term_id = log_settings["initial_term_id"]
+        params.active_term_id = log_settings["start_term_id"]
+        params.term_offset = log_settings["start_term_offset"]
+        params.window_length = log_settings["receiver_window_length"]
+        params.reliable = log_settings["reliable"]
+        params.group = log_settings["group"]
+        params.rejoin = log_settings["rejoin"]
+        params.untethered_window_limit_ns = log_settings["untethered_window_limit_timeout_ns"]
+        params.untethered_linger_ns = log_settings["untethered_linger_timeout_ns"]
+        params.untethered_resting_ns = log_settings["untethered_resting_timeout_ns"]
+        params.has_group_tag = settings["group_tag"] is not None
+        params.group_tag = 0 if settings["group_tag"] is None else settings["group_tag"]
+        params.nak_delay_ns = settings["nak_delay_ns"]
+        _fill_address(&params.source, settings["source"])
+        _fill_address(&params.control, settings["control"])
+        params.channel = channel
+        params.source_identity = source_identity
+        params.rcv_hwm = core._value(settings["rcv_hwm_id"])
+        params.rcv_pos = core._value(settings["rcv_pos_id"])
+        params.naks_sent = core._value(settings["naks_sent_id"])
+        _create_log(core, path, log_settings, &log)
+        self._bytes_mapped = log.mapping.length
+        rc = apy_image_create(&core._driver.context, endpoint._endpoint, &log, &params, &self._image)
+        if rc < 0:
+            apy_log_close(&log)
+            self._unmapped()
+            check(rc)
+        core._keep(self)
+
+    cdef int _there(self) except -1:
+        self._core._alive()
+        if self._image == NULL:
+            raise _StateError("the image is freed")
+        return 0
+
+    def add_first_subscriber(self, int64_t registration_id, int32_t counter_id, bint tether, bint rejoin):
+        """A subscriber from the start, before core and receiver know the image; its counter is set already."""
+        self._there()
+        cdef apy_subscriber_t subscriber
+        _fill_subscriber(self._core, &subscriber, registration_id, counter_id, tether, rejoin)
+        check(apy_image_add_subscriber(self._image, &subscriber))
+
+    def add(self):
+        """Let core and receiver run it; CapacityError when the receiver's queue is full now."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_add_image(self._core._driver.conductor, self._endpoint._endpoint, self._image,
+                                         self._stream_id, self._session_id)
+        check(rc)
+
+    def add_subscriber(self, int64_t registration_id, int32_t counter_id, bint tether, bint rejoin):
+        """A late one: the join position, also set in the counter, or None when it takes none now."""
+        self._there()
+        cdef apy_subscriber_t subscriber
+        cdef int64_t join_position = 0
+        cdef int rc
+        _fill_subscriber(self._core, &subscriber, registration_id, counter_id, tether, rejoin)
+        with nogil:
+            rc = apy_conductor_join_image(self._core._driver.conductor, self._image, &subscriber, &join_position)
+        return join_position if check(rc) else None
+
+    def remove_subscriber(self, int64_t registration_id):
+        """True when it was there."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_leave_image(self._core._driver.conductor, self._image, registration_id)
+        return bool(check(rc))
+
+    def reject(self, bytes reason not None):
+        """Answer the source with errors in place of status messages."""
+        self._there()
+        cdef const char *text = reason
+        cdef int32_t length = <int32_t> len(reason)
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_reject_image(self._core._driver.conductor, self._image, text, length)
+        check(rc)
+
+    def free(self):
+        """Unmap its log, once receiver and core let go of it. Safe twice."""
+        if self._image != NULL:
+            self._core._alive()
+            apy_image_free(self._image)
+            self._image = NULL
+            self._unmapped()

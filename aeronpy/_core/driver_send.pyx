@@ -1,0 +1,160 @@
+# What sends over UDP: created here, run by the driver's agents.
+
+
+@cython.final
+cdef class SendEndpointCore(_Resource):
+    """The socket that the publications of one channel send from."""
+
+    cdef apy_send_endpoint_t *_endpoint
+
+    def __cinit__(self, DriverCore core not None, dict channel not None, int64_t endpoint_id, int32_t status_id):
+        cdef apy_udp_channel_t settings
+        cdef int64_t *status
+        cdef int rc
+        core._alive()
+        self._core = core
+        status = core._value(status_id)
+        _fill_channel(&settings, channel)
+        with nogil:
+            rc = apy_send_endpoint_open(&core._driver.context, &settings, endpoint_id, status, &self._endpoint)
+        check(rc)
+        core._keep(self)
+
+    cdef int _there(self) except -1:
+        self._core._alive()
+        if self._endpoint == NULL:
+            raise _StateError("the endpoint is freed")
+        return 0
+
+    def bound_address(self):
+        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
+        self._there()
+        return _address_bytes(apy_send_endpoint_bound_address(self._endpoint))
+
+    def add(self):
+        """Hand it to the sender; CapacityError when the sender's queue is full now."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_add_send_endpoint(self._core._driver.conductor, self._endpoint)
+        check(rc)
+
+    def remove(self):
+        """Ask the sender to let go of it; CapacityError when the sender's queue is full now."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_remove_send_endpoint(self._core._driver.conductor, self._endpoint)
+        check(rc)
+
+    def free(self):
+        """Close its socket, once the sender let go of it. Safe twice."""
+        if self._endpoint != NULL:
+            self._core._alive()
+            apy_send_endpoint_free(self._endpoint)
+            self._endpoint = NULL
+            self._core._drop(self)
+
+
+@cython.final
+cdef class NetworkPublicationCore(_Resource):
+    """A log that the sender drains to the wire."""
+
+    cdef apy_network_publication_t *_publication
+
+    def __cinit__(self, DriverCore core not None, SendEndpointCore endpoint not None, str path not None,
+                  dict log_settings not None, dict settings not None):
+        cdef apy_log_t log
+        cdef apy_network_publication_params_t params
+        cdef int rc
+        endpoint._there()
+        self._core = core
+        _memset(&params, 0, sizeof(params))
+        params.registration_id = log_settings["correlation_id"]
+        params.session_id = log_settings["session_id"]
+        params.stream_id = log_settings["stream_id"]
+        params.initial_term_id = log_settings["initial_term_id"]
+        params.window_length = log_settings["publication_window_length"]
+        params.linger_ns = log_settings["linger_timeout_ns"]
+        params.signal_eos = log_settings["signal_eos"]
+        params.spies_simulate_connection = log_settings["spies_simulate_connection"]
+        params.untethered_window_limit_ns = log_settings["untethered_window_limit_timeout_ns"]
+        params.untethered_linger_ns = log_settings["untethered_linger_timeout_ns"]
+        params.untethered_resting_ns = log_settings["untethered_resting_timeout_ns"]
+        params.start_position = settings["start_position"]
+        params.max_resend = settings["max_resend"]
+        params.exclusive = settings["exclusive"]
+        params.send_response_setup = settings["send_response_setup"]
+        params.ttl = settings["ttl"]
+        params.pub_pos = core._value(settings["pub_pos_id"])
+        params.pub_lmt = core._value(settings["pub_lmt_id"])
+        params.snd_pos = core._value(settings["snd_pos_id"])
+        params.snd_lmt = core._value(settings["snd_lmt_id"])
+        params.snd_bpe = core._value(settings["snd_bpe_id"])
+        params.naks_received = core._value(settings["naks_received_id"])
+        _create_log(core, path, log_settings, &log)
+        self._bytes_mapped = log.mapping.length
+        rc = apy_network_publication_create(&core._driver.context, endpoint._endpoint, &log, &params,
+                                            &self._publication)
+        if rc < 0:
+            apy_log_close(&log)
+            self._unmapped()
+            check(rc)
+        core._keep(self)
+
+    cdef int _there(self) except -1:
+        self._core._alive()
+        if self._publication == NULL:
+            raise _StateError("the publication is freed")
+        return 0
+
+    def add(self):
+        """Let core and sender run it; CapacityError when the sender's queue is full now."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_add_publication(self._core._driver.conductor, self._publication)
+        check(rc)
+
+    def close(self):
+        """No client holds it any more: it drains."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_close_publication(self._core._driver.conductor, self._publication)
+        check(rc)
+
+    def revoke(self):
+        """End it without draining."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_revoke_publication(self._core._driver.conductor, self._publication)
+        check(rc)
+
+    def add_subscriber(self, int64_t registration_id, int32_t counter_id, bint tether, bint rejoin):
+        """Let a spy in: the join position, also set in the counter, or None when it takes no spies now."""
+        self._there()
+        cdef apy_subscriber_t spy
+        cdef int64_t join_position = 0
+        cdef int rc
+        _fill_subscriber(self._core, &spy, registration_id, counter_id, tether, rejoin)
+        with nogil:
+            rc = apy_conductor_join_publication(self._core._driver.conductor, self._publication, &spy, &join_position)
+        return join_position if check(rc) else None
+
+    def remove_subscriber(self, int64_t registration_id):
+        """True when the spy was there."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_leave_publication(self._core._driver.conductor, self._publication, registration_id)
+        return bool(check(rc))
+
+    def free(self):
+        """Unmap its log, once sender and core let go of it. Safe twice."""
+        if self._publication != NULL:
+            self._core._alive()
+            apy_network_publication_free(self._publication)
+            self._publication = NULL
+            self._unmapped()

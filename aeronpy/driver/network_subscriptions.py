@@ -1,0 +1,164 @@
+"""Subscriptions to the network, and the endpoints they receive on (spec: client/driver protocol, 10.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aeronpy.driver import replies
+from aeronpy.driver.channel_endpoints import ChannelEndpoints
+from aeronpy.driver.channel_values import (
+    bad_value,
+    duration_of,
+    flag_of,
+    i32_of,
+    i64_of,
+    parse_channel,
+    refuse_unsupported,
+    size_of,
+)
+from aeronpy.driver.clients import Clients
+from aeronpy.driver.commands import AddSubscription
+from aeronpy.driver.context import MediaDriverContext
+from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.office import Office
+from aeronpy.driver.receive_endpoints import ReceiveEndpoint
+from aeronpy.driver.streams import Stream, Subscription
+from aeronpy.driver.subscriptions import Subscriptions
+from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.uri import ChannelUri
+
+_GROUPS = {None: None, "infer": None, "true": True, "false": False}
+
+
+@dataclass(eq=False, slots=True)
+class NetworkSubscription(Subscription):
+    """Receives on an endpoint."""
+
+    endpoint: ReceiveEndpoint
+    reliable: bool
+    sparse: bool
+    group: bool | None
+    group_tag: int | None
+    window_length: int
+    nak_delay_ns: int
+    untethered_window_limit_ns: int
+    untethered_linger_ns: int
+    untethered_resting_ns: int
+
+    def check_agrees(self, other: NetworkSubscription) -> None:
+        """Error 11 where two subscriptions to the same stream want it otherwise."""
+        for name in ("reliable", "rejoin"):
+            existing, wanted = getattr(self, name), getattr(other, name)
+            if existing != wanted:
+                raise refuse(
+                    ErrorCode.GENERIC_ERROR,
+                    f"option conflicts with existing subscription: {name}={str(wanted).lower()} "
+                    f"existingChannel={self.channel} channel={other.channel}",
+                )
+
+
+class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
+    """Subscriptions to ``aeron:udp``, and the endpoints they receive on."""
+
+    def __init__(self, office: Office, clients: Clients) -> None:
+        super().__init__(office, clients)
+        self.endpoints: ChannelEndpoints[ReceiveEndpoint] = ChannelEndpoints(office, ReceiveEndpoint)
+
+    def add(self, command: AddSubscription) -> NetworkSubscription:
+        """Known to the receiver, and answered; the caller links images that are there."""
+        uri = parse_channel(command.channel)
+        refuse_unsupported(uri)
+        udp = UdpChannel.parse(command.channel, uri, self._office.context)
+        if udp.has_explicit_control and udp.local.port == 0:
+            raise refuse(ErrorCode.GENERIC_ERROR, f"control has port=0 for subscription: channel={command.channel}")
+        self._clients.get_or_add(command.client_id)
+        found = self.endpoints.find(udp)
+        window_length = self._window_length(uri, udp, found)
+        subscription = _network_subscription(
+            command,
+            uri,
+            self._office.context,
+            lambda: found or self.endpoints.open(udp, command.correlation_id),
+            window_length,
+        )
+        endpoint = subscription.endpoint
+        try:
+            self._check_agrees(subscription)
+            endpoint.add_interest(subscription.stream_id, subscription.session_id)
+        except BaseException:
+            endpoint.close_if_unused()
+            raise
+        self._subscriptions.append(subscription)
+        self._office.send(replies.subscription_ready(command.correlation_id, endpoint.status_id))
+        return subscription
+
+    def of(self, endpoint: ReceiveEndpoint, stream_id: int, session_id: int) -> list[NetworkSubscription]:
+        """Who wants this stream of this session on an endpoint."""
+        return [one for one in self if one.endpoint is endpoint and one.takes(stream_id, session_id)]
+
+    def link(self, subscription: NetworkSubscription, stream: Stream, endpoint: ReceiveEndpoint) -> None:
+        """Join them if they match."""
+        if subscription.endpoint is endpoint and subscription.takes(stream.stream_id, stream.session_id):
+            self._link(subscription, stream)
+
+    def _check_agrees(self, subscription: NetworkSubscription) -> None:
+        for one in self:
+            if (one.endpoint, one.stream_id, one.session_id) == (
+                subscription.endpoint,
+                subscription.stream_id,
+                subscription.session_id,
+            ):
+                one.check_agrees(subscription)
+
+    def _window_length(self, uri: ChannelUri, udp: UdpChannel, endpoint: ReceiveEndpoint | None) -> int:
+        context = self._office.context
+        length = size_of(uri, "rcv-wnd", context.rcv_initial_window_length)
+        if udp.so_rcvbuf is not None:
+            limit = udp.so_rcvbuf or self._office.os_rcvbuf[0]
+        elif endpoint is not None:
+            limit = endpoint.effective_rcvbuf
+        else:
+            limit = context.socket_so_rcvbuf or self._office.os_rcvbuf[0]
+        if length > limit:
+            raise bad_value(uri, "rcv-wnd", f"initial window of {length} is greater than so-rcvbuf={limit}")
+        return length
+
+    def _drop(self, subscription: NetworkSubscription) -> None:
+        super()._drop(subscription)
+        subscription.endpoint.remove_interest(subscription.stream_id, subscription.session_id)
+        subscription.endpoint.close_if_unused()
+
+
+def _network_subscription(
+    command: AddSubscription,
+    uri: ChannelUri,
+    context: MediaDriverContext,
+    open_endpoint: Callable[[], ReceiveEndpoint],
+    window_length: int,
+) -> NetworkSubscription:
+    """What the channel says is read first, so that a bad value opens no socket."""
+    group = uri.get("group") or context.receiver_group_consideration
+    if group not in _GROUPS:
+        raise bad_value(uri, "group", "it is none of true, false, infer")
+    window_limit = duration_of(uri, "untethered-window-limit-timeout", context.untethered_window_limit_timeout)
+    linger_default = window_limit if context.untethered_linger_timeout < 0 else context.untethered_linger_timeout
+    return NetworkSubscription(
+        command.correlation_id,
+        command.client_id,
+        command.stream_id,
+        command.channel,
+        i32_of(uri, "session-id"),
+        flag_of(uri, "tether", context.tether_subscriptions),
+        flag_of(uri, "rejoin", context.rejoin_stream),
+        reliable=flag_of(uri, "reliable", context.reliable_stream),
+        sparse=flag_of(uri, "sparse", context.term_buffer_sparse_file),
+        group=_GROUPS[group],
+        group_tag=i64_of(uri, "gtag"),
+        window_length=window_length,
+        nak_delay_ns=duration_of(uri, "nak-delay", -1),
+        untethered_window_limit_ns=window_limit,
+        untethered_linger_ns=duration_of(uri, "untethered-linger-timeout", linger_default),
+        untethered_resting_ns=duration_of(uri, "untethered-resting-timeout", context.untethered_resting_timeout),
+        endpoint=open_endpoint(),
+    )

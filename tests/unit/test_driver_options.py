@@ -1,0 +1,66 @@
+"""The driver's options: spellings, ranges, and what is refused with a sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from aeronpy.driver import MediaDriverContext, ThreadingMode
+from aeronpy.errors import ArgumentError
+
+
+def read(**environment: str) -> MediaDriverContext:
+    return MediaDriverContext(environment=environment)
+
+
+def test_spellings_of_the_java_driver_mean_the_same() -> None:
+    context = MediaDriverContext(
+        environment={},
+        properties={
+            "aeron.conductor.idle.strategy": "org.agrona.concurrent.BusySpinIdleStrategy",
+            "aeron.driver.termination.validator": "io.aeron.driver.DefaultAllowTerminationValidator",
+            "aeron.multicast.flow.control.strategy": "io.aeron.driver.MinMulticastFlowControl",
+        },
+    )
+
+    assert context.conductor_idle_strategy == "spin"
+    assert context.driver_termination_validator == "allow"
+    assert context.multicast_flow_control_supplier == "multicast_min"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "option", "expected"),
+    [
+        ("AERON_MAX_RESEND", "1000", "max_resend", 256),
+        ("AERON_MTU_LENGTH", "70000", "mtu_length", 65504),
+        ("AERON_NAK_UNICAST_DELAY", "5", "nak_unicast_delay", 1000),
+        ("AERON_TERM_BUFFER_LENGTH", "2g", "term_buffer_length", 1 << 30),
+        ("AERON_THREADING_MODE", "sometimes", "threading_mode", ThreadingMode.DEDICATED),
+        ("AERON_THREADING_MODE", "SHARED", "threading_mode", ThreadingMode.SHARED),
+        ("AERON_SENDER_WILDCARD_PORT_RANGE", "20700 20800", "sender_wildcard_port_range", (20700, 20800)),
+        ("AERON_SENDER_WILDCARD_PORT_RANGE", "20800 20700", "sender_wildcard_port_range", (0, 0)),
+        ("AERON_RECEIVER_GROUP_TAG", "-7", "receiver_group_tag", -7),
+        ("AERON_RECEIVER_GROUP_CONSIDERATION", "perhaps", "receiver_group_consideration", "false"),
+        ("AERON_DIR_PERMISSIONS", "0700", "dir_permissions", 0o700),
+        ("AERON_CUBICCONGESTIONCONTROL_INITIALRTT", "5ms", "cubic_initial_rtt", 5_000_000),
+    ],
+)
+def test_text_is_read_and_clamped(variable: str, value: str, option: str, expected: object) -> None:
+    assert getattr(read(**{variable: value}), option) == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("AERON_CONDUCTOR_IDLE_STRATEGY", "yeild", "conductor_idle_strategy.*did you mean 'yield'"),
+        ("AERON_MULTICAST_FLOWCONTROL_SUPPLIER", "multicast_minn", "did you mean 'multicast_min'"),
+        ("AERON_CONGESTIONCONTROL_SUPPLIER", "fast", "none of default, static, cubic"),
+        ("AERON_NAME_RESOLVER_SUPPLIER", "dns", "none of default, driver, csv_table"),
+        ("AERON_DRIVER_TERMINATION_VALIDATOR", "maybe", "none of deny, allow"),
+        ("AERON_DRIVER_RESOLVER_INTERFACE", "127.0.0.1:8050", "resolver_name"),
+        ("AERON_DRIVER_DYNAMIC_LIBRARIES", "libx.so", "no plug-ins"),
+        ("AERON_UDP_CHANNEL_TRANSPORT_BINDINGS_MEDIA", "ef_vi", "none of default"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(variable: str, value: str, sentence: str) -> None:
+    with pytest.raises(ArgumentError, match=sentence):
+        read(**{variable: value}).conclude()
