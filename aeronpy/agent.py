@@ -28,7 +28,7 @@ __all__ = [
 _log: Final = logging.getLogger("aeronpy")
 
 RETRY_CLOSE_TIMEOUT_S: Final = 5.0
-ErrorHandler = Callable[[BaseException], None]
+ErrorHandler = Callable[[Exception], None]
 
 
 class Agent(Protocol):
@@ -69,7 +69,7 @@ class _Errors:
         self._handler = handler
         self._counter = counter
 
-    def on(self, role_name: str, error: BaseException) -> None:
+    def on(self, role_name: str, error: Exception) -> None:
         if self._counter is not None and not isinstance(error, AgentTermination):
             self._counter.increment()
         try:

@@ -37,6 +37,13 @@ class Setting(NamedTuple):
     origin: str
 
 
+class Description(list[Setting]):
+    """All settings of a context; printed, one a line."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"{setting.name} = {setting.value!r} ({setting.origin})" for setting in self)
+
+
 class Option(Generic[T]):
     """One setting of a context class: its property, default, range and how its text is read."""
 
@@ -162,7 +169,9 @@ def integer(
     doc: str = "",
 ) -> Option[int]:
     """A whole number."""
-    return Option(property_name, default, int, environment=environment, minimum=minimum, maximum=maximum, doc=doc)
+    return Option(
+        property_name, default, _parse_whole, environment=environment, minimum=minimum, maximum=maximum, doc=doc
+    )
 
 
 def boolean(property_name: str, default: bool, *, environment: str | None = None, doc: str = "") -> Option[bool]:
@@ -173,6 +182,13 @@ def boolean(property_name: str, default: bool, *, environment: str | None = None
 def text(property_name: str, default: str, *, environment: str | None = None, doc: str = "") -> Option[str]:
     """Any text."""
     return Option(property_name, default, str, environment=environment, doc=doc)
+
+
+def _parse_whole(value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a whole number") from None
 
 
 def _parse_flag(value: str) -> bool:
@@ -266,12 +282,12 @@ class Settings:
         self._values[option.name] = value
         self._origins[option.name] = origin
 
-    def describe(self) -> list[Setting]:
-        """Every setting with its value and where it came from."""
-        return [
+    def describe(self) -> Description:
+        """Every setting with its value and where it came from; ``print`` shows one a line."""
+        return Description(
             Setting(option.name, option.property_name, self._values[option.name], self._origins[option.name])
             for option in self.options()
-        ]
+        )
 
 
 def load_properties(source: str) -> dict[str, str]:

@@ -359,10 +359,12 @@ cdef class _Dispatch:
         # What a handler raised reaches who polls, unless the client has somebody for it.
         if self.error_handler is None:
             return apy_propagate()
+        error = None
         try:
             apy_propagate()
-        except Exception as error:
-            self.error_handler(error)
+        except Exception as raised:
+            error = raised
+        self.error_handler(error)
         return 0
 
 

@@ -267,7 +267,9 @@ class Aeron:
         kind = call.kind if call is not None else type(resource)
         if kind not in kinds:
             names = " or ".join(each.__name__ for each in kinds)
-            raise ArgumentError(f"registration id {registration_id} is not that of a {names} that is being added, or open")
+            raise ArgumentError(
+                f"registration id {registration_id} is not that of a {names} that is being added, or open"
+            )
         if call is not None:
             conductor.calls.cancel(registration_id)
         elif resource is not None:

@@ -12,6 +12,7 @@ from aeronpy.client import protocol
 from aeronpy.client.protocol import Command
 from aeronpy.errors import DriverTimeout, RegistrationError, StateError
 
+
 @runtime_checkable
 class Closeable(Protocol):
     """What a call may have made, that lives at the driver."""
@@ -200,9 +201,7 @@ class Calls:
         return bool(self._notes) or any(not call.waiter.done for call in list(self._calls.values()))
 
 
-def wait_working(
-    waiter: Waiter, timeout_s: float, work: Callable[[], int], idle: Callable[[int], object]
-) -> bool:
+def wait_working(waiter: Waiter, timeout_s: float, work: Callable[[], int], idle: Callable[[int], object]) -> bool:
     """Wait for an answer by doing the client's own work; False when timeout_s passed first."""
     deadline = time.monotonic() + timeout_s
     while not waiter.done:
@@ -212,5 +211,3 @@ def wait_working(
         if not waiter.done:
             idle(done)
     return True
-
-

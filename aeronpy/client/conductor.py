@@ -130,9 +130,7 @@ class Conductor:
         idle = self.context.make_awaiting_idle_strategy()
 
         def work() -> int:
-            done = 0
-            if invoke_driver is not None:
-                done = int(invoke_driver() or 0)
+            done = invoke_driver() if invoke_driver is not None else 0
             return done + self.invoke()
 
         return wait_working(waiter, timeout_s, work, idle.idle)
@@ -388,5 +386,3 @@ class Conductor:
 
 def _daemon_thread(run: Callable[[], None]) -> threading.Thread:
     return threading.Thread(target=run, name=THREAD_NAME, daemon=True)
-
-

@@ -15,7 +15,6 @@ from aeronpy.uri import parse_duration_ns
 
 if TYPE_CHECKING:
     from aeronpy._core.native import CountersReader, Image
-    from aeronpy.agent import AgentInvoker
     from aeronpy.client.protocol import PublicationError
 
 ErrorHandler = Callable[[Exception], None]
@@ -29,6 +28,24 @@ ThreadFactory = Callable[[Callable[[], None]], threading.Thread]
 
 CLIENT_NAME_MAX: Final = 100
 _AWAITING_DEFAULT: Final = ("sleep-ns", "1ms")
+
+
+_ARGUMENTS: Final = (
+    "error_handler",
+    "subscriber_error_handler",
+    "available_image_handler",
+    "unavailable_image_handler",
+    "available_counter_handler",
+    "unavailable_counter_handler",
+    "publication_error_handler",
+    "new_publication_handler",
+    "new_exclusive_publication_handler",
+    "new_subscription_handler",
+    "close_handler",
+    "driver_agent_invoker",
+    "thread_factory",
+    "agent_on_start",
+)
 
 
 class NoOpLock:
@@ -101,7 +118,9 @@ class Context(config.Settings):
         "aeronpy.client.use.invoker", False, doc="Start no thread: the application calls Aeron.invoke."
     )
     agent_on_start_function = config.text(
-        "aeron.agent.on.start.function", "", doc="package.module:function, called with its name on the conductor thread."
+        "aeron.agent.on.start.function",
+        "",
+        doc="package.module:function, called with its name on the conductor thread.",
     )
 
     def __init__(
@@ -118,7 +137,7 @@ class Context(config.Settings):
         new_exclusive_publication_handler: NewPublicationHandler | None = None,
         new_subscription_handler: NewSubscriptionHandler | None = None,
         close_handler: CloseHandler | None = None,
-        driver_agent_invoker: Callable[[], object] | AgentInvoker | None = None,
+        driver_agent_invoker: Callable[[], int] | None = None,
         thread_factory: ThreadFactory | None = None,
         agent_on_start: Callable[[str], None] | None = None,
         client_lock: Any = None,
@@ -128,8 +147,9 @@ class Context(config.Settings):
 
         subscriber_error_handler takes what fragment handlers raise; without one it reaches who polls.
         new_publication_handler and its kin are told ``(channel, stream_id, session_id, registration_id)`` of what the
-        driver has added, new_subscription_handler all but the session. client_lock is an `threading.RLock` of the
-        caller's, or with the invoker a `NoOpLock`.
+        driver has added, new_subscription_handler all but the session. driver_agent_invoker runs a driver that has no
+        threads, while a call waits for it: its ``do_work``, or an invoker's ``invoke``. client_lock is a
+        `threading.RLock` of the caller's, or with the invoker a `NoOpLock`.
         """
         super().__init__(**settings)
         if not self.aeron_dir:
@@ -147,15 +167,19 @@ class Context(config.Settings):
         self.new_exclusive_publication_handler = new_exclusive_publication_handler
         self.new_subscription_handler = new_subscription_handler
         self.close_handler = close_handler
-        self.driver_agent_invoker: Callable[[], object] | None = getattr(
-            driver_agent_invoker, "invoke", driver_agent_invoker
-        )
+        self.driver_agent_invoker = driver_agent_invoker
         self.thread_factory = thread_factory
         self.agent_on_start = agent_on_start
         self.client_lock = client_lock if client_lock is not None else threading.RLock()
         self.inter_service_timeout_ns: int | None = None
         """The largest gap between two services, as the driver says; known once connected."""
         self._is_concluded = False
+
+    def describe(self) -> config.Description:
+        """Every setting with its value and where it came from, and the handlers and hooks that were given."""
+        given = [(name, getattr(self, name)) for name in _ARGUMENTS]
+        hooks = [config.Setting(name, "", hook, "argument") for name, hook in given if hook is not None]
+        return config.Description([*super().describe(), *hooks])
 
     def conclude(self) -> None:
         """Check what depends on several settings, and take the context for one client; raises ConcurrentConclude."""

@@ -58,7 +58,7 @@ class Handlers:
     def remove(self, which: int | Handler) -> bool:
         """Remove a handler by its id, or all that are this object; whether there was one."""
         found = [key for key, entry in list(self._entries.items()) if key == which or entry.handler is which]
-        return any([self._entries.pop(key, None) is not None for key in found])
+        return sum(self._entries.pop(key, None) is not None for key in found) > 0
 
     def remove_subscription(self, subscription_id: int) -> None:
         """Remove what was added for one subscription."""

@@ -24,7 +24,7 @@ def driver_version(file: CncFile | CncMapping) -> str:
 
 
 def _is_live(file: CncFile, timeout_ms: int) -> bool:
-    heartbeat_ms = file.heartbeat_ms
+    heartbeat_ms = file.heartbeat_timestamp_ms
     return heartbeat_ms > 0 and time.time() * 1e3 - heartbeat_ms <= timeout_ms
 
 
