@@ -228,5 +228,6 @@ def test_padding_and_blocks_go_into_exclusive_publications(pair: Pair, aeron: Ae
     (image,) = subscription.images
     image.block_poll(lambda block, session_id, term_id: blocks.append(bytes(block)), 1024)
     other = aeron.add_exclusive_publication(f"{CHANNEL}|session-id=5", publication.stream_id)
+    until(lambda: other.available_window > 0)
     with pytest.raises(ArgumentError, match="session"):
         other.offer_block(blocks[0])
