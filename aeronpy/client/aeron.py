@@ -22,7 +22,7 @@ from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.client.version import VERSION
 from aeronpy.config import default_aeron_dir
-from aeronpy.errors import ArgumentError
+from aeronpy.errors import ArgumentError, StateError
 
 R = TypeVar("R")
 _CONTROL_PROTOCOL_COUNTER: Final = 43
@@ -107,6 +107,8 @@ class Aeron:
 
         Its ``agent`` may take part in a `CompositeAgent`; closing either closes the client.
         """
+        if not self.context.use_conductor_agent_invoker:
+            raise StateError("the client runs its own threads: set use_conductor_agent_invoker to invoke it")
         if self._invoker is None:
             self._invoker = AgentInvoker(ConductorAgent(self), self._conductor.report)
             self._invoker.start()
