@@ -11,10 +11,12 @@ from typing import Any, Final, TypeVar
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from aeronpy.config import default_aeron_dir
-from aeronpy.errors import ArgumentError, NotFoundError, StateError
+from aeronpy.errors import ArgumentError, DriverTimeout, NotFoundError, StateError
 from aeronpy.observe import CncFile, CounterFilter
+from aeronpy.observe import open_cnc as map_cnc
 
 EXIT_NO_DRIVER: Final = 3
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,7 +54,7 @@ def driver_required(aeron_dir: str) -> Iterator[None]:
     """Turn the absence of a driver's files into exit code 3 and one sentence."""
     try:
         yield
-    except (NotFoundError, StateError) as error:
+    except (NotFoundError, StateError, DriverTimeout) as error:
         raise NoDriver(
             f"no media driver in {aeron_dir} ({error}): start one, or name another directory with --aeron-dir"
         ) from None
@@ -62,7 +64,7 @@ def driver_required(aeron_dir: str) -> Iterator[None]:
 def open_cnc(aeron_dir: str) -> Iterator[CncFile]:
     """The CnC file of a driver that runs or ran in the directory."""
     with driver_required(aeron_dir):
-        cnc = CncFile(aeron_dir)
+        cnc = map_cnc(aeron_dir)
     with cnc:
         yield cnc
 
@@ -80,6 +82,14 @@ def filters_argument(function: F) -> F:
     return click.argument("filters", nargs=-1, callback=counter_filter, metavar="[NAME=REGEX]...")(function)
 
 
+_CONTROL: Final = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+
+
+def foreign(text: str, style: str = "") -> Text:
+    """What somebody else wrote, for a terminal: it is shown as it is, and cannot steer the terminal."""
+    return Text(text.translate(_CONTROL), style=style)
+
+
 def console() -> Console:
     """Where people read; everything else gets plain lines. Brackets in what others wrote are no markup."""
     return Console(highlight=False, markup=False)
@@ -92,6 +102,11 @@ def time_text(epoch_ms: int) -> str:
     except (OverflowError, ValueError, OSError):
         return f"{epoch_ms}ms"
     return f"{at:%Y-%m-%d %H:%M:%S}.{epoch_ms % 1000:03d}{at:%z}"
+
+
+def second_text(epoch_ms: int) -> str:
+    """2026-01-05 09:12:00, in this machine's time zone."""
+    return time_text(epoch_ms).partition(".")[0]
 
 
 def json_text(value: object) -> str:

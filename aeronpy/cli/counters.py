@@ -7,12 +7,12 @@ import sys
 
 import click
 from rich.table import Table
-from rich.text import Text
 
 from aeronpy.cli.common import (
     console,
     directory_option,
     filters_argument,
+    foreign,
     json_option,
     json_text,
     open_cnc,
@@ -59,7 +59,7 @@ def command(filters: CounterFilter, aeron_dir: str, as_json: bool) -> None:
     elif sys.stdout.isatty():
         table = Table(*HEADER)
         for each in found:
-            table.add_row(*map(Text, row(each)))
+            table.add_row(*map(foreign, row(each)))
         console().print(table)
     else:
         click.echo("\t".join(HEADER))

@@ -9,7 +9,7 @@ import click
 from rich.padding import Padding
 from rich.text import Text
 
-from aeronpy.cli.common import console, directory_option, driver_required, json_option, json_text, time_text
+from aeronpy.cli.common import console, directory_option, driver_required, foreign, json_option, json_text, time_text
 from aeronpy.observe import ErrorRecord, read_error_file, read_errors
 
 
@@ -66,7 +66,7 @@ def command(aeron_dir: str, as_json: bool, since_ms: int, path: str | None, offs
         terminal = console()
         for each in records:
             terminal.print(Text(heading(each), style="bold red"))
-            terminal.print(Padding(Text(each.text.rstrip()), (0, 0, 1, 2)))
+            terminal.print(Padding(foreign(each.text.rstrip()), (0, 0, 1, 2)))
         terminal.print(f"{len(records)} distinct errors observed.")
     else:
         click.echo("\n".join(plain_lines(records)))

@@ -9,7 +9,7 @@ from typing import Final
 import click
 from rich.table import Table
 
-from aeronpy.cli.common import console, directory_option, driver_required, json_option, json_text, time_text
+from aeronpy.cli.common import console, directory_option, driver_required, foreign, json_option, json_text, time_text
 from aeronpy.observe import LossEntry, read_loss
 
 HEADER: Final = (
@@ -57,7 +57,7 @@ def table_of(entries: Iterable[LossEntry]) -> Table:
     """The same for people."""
     table = Table("times", "bytes", "first", "last", "session", "stream", "channel", "source")
     for each in entries:
-        table.add_row(*row(each))
+        table.add_row(*map(foreign, row(each)))
     return table
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import sys
 from typing import Final
 
@@ -16,9 +17,12 @@ from aeronpy.errors import AeronError
 
 SUBCOMMANDS: Final = {
     "archive": "aeronpy.cli.archive",
+    "backlog": "aeronpy.cli.backlog",
+    "cnc": "aeronpy.cli.cnc",
     "counters": "aeronpy.cli.counters",
-    "driver": "aeronpy.cli.driver",
+    "driver": "aeronpy.cli.driver_tools",
     "errors": "aeronpy.cli.errors",
+    "log": "aeronpy.cli.log",
     "loss": "aeronpy.cli.loss",
     "stat": "aeronpy.cli.stat",
     "streams": "aeronpy.cli.streams",
@@ -52,9 +56,11 @@ def command() -> None:
 
 def main() -> None:
     """Run the command; an error of ours is one line on stderr and exit code 1."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # labels and channels are anybody's text
     try:
         command.main(prog_name="aeronpy")
-    except AeronError as error:
+    except (AeronError, OSError) as error:
         click.echo(f"aeronpy: {error}", err=True)
         sys.exit(1)
 

@@ -18,6 +18,7 @@ from aeronpy.cli.common import (
     console,
     directory_option,
     filters_argument,
+    foreign,
     json_option,
     json_text,
     open_cnc,
@@ -73,7 +74,7 @@ def screen(snapshot: DriverSnapshot) -> Group:
     table.add_column(justify="right")
     table.add_column(overflow="fold")
     for each in snapshot.counters:
-        table.add_row(str(each.counter_id), f"{each.value:,}", Text(each.label), style=style_of(each))
+        table.add_row(str(each.counter_id), f"{each.value:,}", foreign(each.label), style=style_of(each))
     return Group(Text(title(snapshot), style="bold"), table)
 
 

@@ -6,12 +6,12 @@ import sys
 
 import click
 from rich.table import Table
-from rich.text import Text
 
 from aeronpy.cli.common import (
     console,
     directory_option,
     filters_argument,
+    foreign,
     json_option,
     json_text,
     open_cnc,
@@ -32,7 +32,7 @@ def table_of(stream: Stream) -> Table:
     table.add_column("registration", justify="right")
     table.add_column("value", justify="right")
     for each in stream.counters:
-        table.add_row(each.name, str(each.registration_id), f"{each.value:,}")
+        table.add_row(foreign(each.name), str(each.registration_id), f"{each.value:,}")
     return table
 
 
@@ -52,7 +52,7 @@ def command(filters: CounterFilter, aeron_dir: str, as_json: bool) -> None:
     elif sys.stdout.isatty():
         for each in streams:
             title = f"{each.channel} stream {each.stream_id} session {each.session_id}"
-            console().print(Text(title, style="bold"), table_of(each), "", sep="\n")
+            console().print(foreign(title, "bold"), table_of(each), "", sep="\n")
     else:
         for each in streams:
             click.echo(plain_line(each))

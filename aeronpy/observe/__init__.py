@@ -1,6 +1,14 @@
 """What a driver shows to the world: counters, errors, loss and streams, read from its directory."""
 
 from aeronpy._core.native import CncFile, CounterInfo, CountersReader, ErrorRecord, LossEntry
+from aeronpy.observe.backlog import (
+    PublisherBacklog,
+    ReceiverBacklog,
+    SenderBacklog,
+    StreamBacklog,
+    SubscriberBacklog,
+    read_backlog,
+)
 from aeronpy.observe.counters import (
     Counter,
     CounterFilter,
@@ -9,6 +17,7 @@ from aeronpy.observe.counters import (
     read_counters,
 )
 from aeronpy.observe.errors import read_error_file, read_errors
+from aeronpy.observe.files import open_cnc
 from aeronpy.observe.keys import (
     AddressKey,
     ArchiveKey,
@@ -45,16 +54,23 @@ __all__ = [
     "HeartbeatKey",
     "Key",
     "LossEntry",
+    "PublisherBacklog",
+    "ReceiverBacklog",
     "RecordingKey",
+    "SenderBacklog",
     "ServiceKey",
     "Stream",
+    "StreamBacklog",
     "StreamCounter",
     "StreamKey",
+    "SubscriberBacklog",
     "SystemCounter",
     "SystemKey",
     "decode_key",
     "group_streams",
     "local_addresses",
+    "open_cnc",
+    "read_backlog",
     "read_counters",
     "read_error_file",
     "read_errors",

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from contextlib import closing
 from os import PathLike
-from pathlib import Path
 
-from aeronpy._core.native import CncFile, ErrorRecord, read_error_log
-from aeronpy.errors import ArgumentError, NotFoundError
+from aeronpy._core.native import ErrorRecord, read_error_log
+from aeronpy.errors import ArgumentError
+from aeronpy.observe.files import map_file, open_cnc
 
 
 def read_errors(aeron_dir: str | PathLike[str], since_ms: int = 0) -> list[ErrorRecord]:
     """The errors of the driver of a directory last seen at since_ms (epoch) or later, oldest record first."""
-    with CncFile(aeron_dir) as cnc:
+    with open_cnc(aeron_dir) as cnc:
         return list(cnc.errors(since_ms))
-
-
-def map_file(path: str | PathLike[str]) -> mmap.mmap:
-    """A file mapped read-only; NotFoundError where it is missing, ArgumentError where it is empty."""
-    try:
-        with Path(path).open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except FileNotFoundError:
-        raise NotFoundError(f"there is no {path}") from None
-    except ValueError:
-        raise ArgumentError(f"{path} is empty") from None
 
 
 def read_error_file(path: str | PathLike[str], offset: int = 0, length: int | None = None) -> Iterator[ErrorRecord]:
@@ -35,4 +23,6 @@ def read_error_file(path: str | PathLike[str], offset: int = 0, length: int | No
         if not 0 <= offset <= len(mapped):
             raise ArgumentError(f"offset {offset} is outside of {path}, which has {len(mapped)} bytes")
         end = len(mapped) if length is None else min(offset + length, len(mapped))
-        yield from list(read_error_log(mapped[offset:end]))
+        with memoryview(mapped) as view, view[offset:end] as part:
+            records = list(read_error_log(part))
+    yield from records

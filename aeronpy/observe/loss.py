@@ -5,12 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
-from typing import Final
 
 from aeronpy._core.native import LossEntry, read_loss_report
-from aeronpy.observe.errors import map_file
-
-LOSS_REPORT_FILE: Final = "loss-report.dat"
+from aeronpy.observe.files import LOSS_REPORT_FILE, map_file
 
 
 def read_loss(aeron_dir: str | PathLike[str]) -> list[LossEntry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,9 +23,11 @@ from aeronpy.observe import (
     local_addresses,
     read_counters,
 )
+from aeronpy.observe.logs import log_paths
 from tests.interop import peers
 from tests.interop.lines import JavaHost
 from tests.interop.stage import IPC, SETTINGS, Driver, Make, Stage, await_driver, free_port, java_properties, udp
+from tests.unit.log_files import busy_log
 
 MESSAGES = 120
 LOSS_RATE = "0.1"
@@ -55,7 +58,7 @@ class Scene:
 
     def ours(self, tool: str, *arguments: str) -> list[str]:
         """What our tool prints."""
-        return run([sys.executable, "-m", "aeronpy.cli.main", tool, "-d", str(self.aeron_dir), *arguments])
+        return run([sys.executable, "-m", "aeronpy.cli.main", tool, *arguments, "-d", str(self.aeron_dir)])
 
 
 def run(command: list[str]) -> list[str]:
@@ -185,6 +188,75 @@ def test_streams_shows_what_stream_stat_shows(scene: Scene) -> None:
 
     assert sorted(ours) == sorted(expected)
     assert {int(line.split()[0].partition("=")[2]) for line in ours} == set(scene.sessions)
+
+
+def test_backlog_shows_what_backlog_stat_shows(scene: Scene) -> None:
+    def blocks(lines: list[str]) -> list[list[str]]:
+        # Theirs come in the order of a hash, which also decides who gets the last corner.
+        text = "\n".join(line for line in lines if not line.startswith("Command")).strip()
+        return sorted(sorted(block.replace("├", "└").splitlines()) for block in text.split("\n\n"))
+
+    theirs, ours = agreed(lambda: scene.java("BacklogStat"), lambda: scene.ours("backlog"))
+
+    assert blocks(ours) == blocks(theirs)
+    assert len(blocks(ours)) == 2
+
+
+def test_driver_says_what_driver_tool_says(scene: Scene) -> None:
+    report = scene.java("DriverTool")
+    theirs = [re.sub(r"^\d\d:\d\d:\d\d|activity: .*", "", line) for line in report]
+    ours = [re.sub(r"^\d\d:\d\d:\d\d|activity: .*", "", line) for line in scene.ours("driver", "describe")]
+
+    assert ours[: len(theirs)] == theirs
+    assert scene.ours("driver", "pid") == scene.java("DriverTool", "pid")
+    facts = dict(line.split(": ", 1) for line in ours[len(theirs) :])
+    assert facts["Driver"].startswith("alive")
+    assert facts["Threading mode"] == "SHARED"
+    assert facts["Publications"] == "2"
+    assert facts["Images"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("properties", "arguments"),
+    [
+        ([], []),
+        ([], ["16"]),
+        (["aeron.log.inspector.data.format=us-ascii", "aeron.log.inspector.skipDefaultHeader=true"], ["40"]),
+        (["aeron.log.inspector.scanOverZeroes=true"], ["8"]),
+    ],
+)
+def test_log_shows_what_log_inspector_shows(scene: Scene, properties: list[str], arguments: list[str]) -> None:
+    options = {
+        "aeron.log.inspector.data.format=us-ascii": ["-f", "ascii"],
+        "aeron.log.inspector.skipDefaultHeader=true": ["--skip-default-header"],
+        "aeron.log.inspector.scanOverZeroes=true": ["-z"],
+    }
+    logs = log_paths(scene.aeron_dir)
+    assert len(logs) == 3
+    for log in logs:
+        command = [*peers.java_command("io.aeron.samples.LogInspector", *properties), log, *arguments]
+        flags = [flag for each in properties for flag in options[each]]
+        theirs = [line.rstrip() for line in run(command)]
+        ours = [line.rstrip() for line in scene.ours("log", log, *arguments, *flags)]
+        assert ours[1][-len(log) :] == theirs[1][-len(log) :] == log
+        assert ours[2:] == theirs[2:]
+        assert len(ours) > 30
+
+
+@pytest.mark.parametrize(
+    ("properties", "flags", "limit"),
+    [([], [], "64"), (["aeron.log.inspector.scanOverZeroes=true"], ["-z"], "8"), ([], [], "100000")],
+)
+def test_log_shows_odd_frames_as_log_inspector_does(
+    tmp_path: Path, properties: list[str], flags: list[str], limit: str
+) -> None:
+    log = busy_log()
+    log.put(576, 64, kind=77, flags=0x21, reserved=-(1 << 63))
+    path = str(log.write(tmp_path / "odd.logbuffer"))
+    theirs = run([*peers.java_command("io.aeron.samples.LogInspector", *properties), path, limit])
+    ours = run([sys.executable, "-m", "aeronpy.cli.main", "log", path, limit, *flags])
+
+    assert ours[2:] == theirs[2:]
 
 
 def counters_of(scene: Scene) -> list[Counter]:

@@ -161,14 +161,15 @@ class ProtocolClient:
                 return Event(type_id, bytes(self._map[at + 8 : at + length]))
         return None
 
-    def expect(self, type_id: int, timeout_s: float = DEADLINE_S) -> Event:
-        """The next event, which must be of this type."""
+    def expect(self, *type_ids: int, timeout_s: float = DEADLINE_S) -> Event:
+        """The next event, which must be of this type, or one of these."""
+        wanted = " or ".join(hex(type_id) for type_id in type_ids)
         deadline = time.monotonic() + timeout_s
         while (event := self.receive()) is None:
-            assert time.monotonic() < deadline, f"no event {type_id:#x} within {timeout_s} s"
+            assert time.monotonic() < deadline, f"no event {wanted} within {timeout_s} s"
             time.sleep(0.001)
         what = event.text(12) if event.type == ERROR else event.body
-        assert event.type == type_id, f"event {event.type:#x} came in place of {type_id:#x}: {what!r}"
+        assert event.type in type_ids, f"event {event.type:#x} came in place of {wanted}: {what!r}"
         return event
 
     def expect_error(self, correlation_id: int, code: int) -> str:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from aeronpy.cli.main import command
+from tests.unit.cli_runs import in_terminal, run
 from tests.unit.cnc_files import CncBytes, loss_entry, stream_key, write_loss
 
 CHANNEL = "aeron:udp?endpoint=127.0.0.1:40456"
-TOOLS = ["stat", "errors", "loss", "streams", "counters"]
+TOOLS = ["stat", "errors", "loss", "streams", "backlog", "counters"]
 
 
 @pytest.fixture
@@ -33,10 +31,6 @@ def aeron_dir(tmp_path: Path) -> Path:
     written.write(tmp_path)
     numbers = (4, 5632, 1_767_604_320_114, 1_767_604_323_250, -119, 1001)
     return write_loss(tmp_path, loss_entry(numbers, CHANNEL, "10.0.0.1:53122"))
-
-
-def run(*arguments: str | Path, **env: str) -> Result:
-    return CliRunner(env={"TZ": "UTC", **env}).invoke(command, [str(each) for each in arguments])
 
 
 def test_stat_prints_the_layout_that_scripts_know(aeron_dir: Path) -> None:
@@ -181,33 +175,19 @@ def test_a_command_that_is_not_there_is_wrong_use() -> None:
     assert run("no-such-thing").exit_code == 2
 
 
-def in_terminal(*arguments: str | Path) -> tuple[str, int]:
-    """What a person sees, and the exit code."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ["COLUMNS"] = "200"
-        os.execv(sys.executable, [sys.executable, "-m", "aeronpy.cli.main", *map(str, arguments)])
-    seen = bytearray()
-    try:
-        while block := os.read(terminal, 4096):
-            seen += block
-    except OSError:
-        pass  # how a terminal says that the other side is gone
-    finally:
-        os.close(terminal)
-    return seen.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 @pytest.mark.parametrize("tool", TOOLS)
 def test_people_see_what_others_wrote_as_they_wrote_it(tmp_path: Path, tool: str) -> None:
-    tricky = "[red]a[/b][::1]"
+    tricky, steering = "[red]a[/b][::1]", "\x1b[2J\x07"
     written = CncBytes()
-    written.counter(0, 1, f"pub-lmt: 7 5 10 {tricky}", 8, key=stream_key(7, 5, 10, tricky), registration_id=7)
-    written.error(tricky, 2, 5, 6)
+    shown = tricky + steering
+    written.counter(0, 1, f"pub-lmt: 7 5 10 {shown}", 8, key=stream_key(7, 5, 10, shown), registration_id=7)
+    written.error(shown, 2, 5, 6)
     written.write(tmp_path)
-    write_loss(tmp_path, loss_entry((1, 2, 3, 4, 5, 6), tricky, "[::1]:3"))
+    write_loss(tmp_path, loss_entry((1, 2, 3, 4, 5, 6), shown, "[::1]:3"))
 
     seen, code = in_terminal(tool, "-d", tmp_path, *(["--no-watch"] if tool == "stat" else []))
 
     assert code == 0, seen
     assert tricky in seen
+    assert "\x1b[2J" not in seen
+    assert "\x07" not in seen
