@@ -129,7 +129,7 @@ class Subscription(Destinations, SubscriptionBase):
     def reject_image(self, image: Image, reason: str) -> None:
         """Refuse an image: its publisher is told why, and it goes away; waits for the driver.
 
-        Raises RegistrationError, ArgumentError for reasons above 1023 characters, StateError for images of a spy.
+        Raises RegistrationError, ArgumentError for reasons above 1011 characters, StateError for images of a spy.
         """
         if len(reason) > protocol.MAX_REASON_LENGTH:
             raise ArgumentError(f"a reason of {len(reason)} characters: at most {protocol.MAX_REASON_LENGTH}")
