@@ -167,7 +167,7 @@ def _notes(channel: ChannelUri, mtu: int, term_length: int) -> list[str]:
     if endpoint is not None and endpoint.endswith(":0"):
         notes.append("port 0: a subscription gets a free port (see resolved_endpoint), a publication is refused")
     if "fc" in channel.params and not is_multicast and mode not in ("manual", "dynamic"):
-        notes.append("fc is ignored: unicast has one receiver, and its own flow control")
+        notes.append("fc is ignored: unicast has one receiver and its own flow control; the Java driver refuses it")
     if "ttl" in channel.params and not is_multicast:
         notes.append("ttl is ignored: it is for multicast")
     if channel.get("control") is not None and mode is None and not is_multicast:
