@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, overload
 
 from aeronpy.errors import ArgumentError
-from aeronpy.uri import parse_duration_ns, parse_size
+from aeronpy.uri import parse_duration_ns, parse_integer, parse_size
 
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ def integer(
 ) -> Option[int]:
     """A whole number."""
     return Option(
-        property_name, default, _parse_whole, environment=environment, minimum=minimum, maximum=maximum, doc=doc
+        property_name, default, _parse_i64, environment=environment, minimum=minimum, maximum=maximum, doc=doc
     )
 
 
@@ -184,11 +184,8 @@ def text(property_name: str, default: str, *, environment: str | None = None, do
     return Option(property_name, default, str, environment=environment, doc=doc)
 
 
-def _parse_whole(value: str) -> int:
-    try:
-        return int(value)
-    except ValueError:
-        raise ValueError(f"{value!r} is not a whole number") from None
+def _parse_i64(value: str) -> int:
+    return parse_integer(value.strip(), -(1 << 63), (1 << 63) - 1)
 
 
 def _parse_flag(value: str) -> bool:

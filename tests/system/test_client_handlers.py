@@ -149,6 +149,17 @@ def test_handlers_may_read_and_close_but_not_add(aeron: Aeron, errors: list[Exce
     assert not subscription.is_closed
 
 
+def test_a_handler_may_close_its_client(clients_driver: MediaDriver) -> None:
+    closed: list[str] = []
+    aeron = Aeron.connect(aeron_dir=clients_driver.aeron_dir, close_handler=lambda: closed.append("closed"))
+    subscription = aeron.add_subscription(CHANNEL, 132, lambda image: aeron.close())
+    publication = aeron.add_publication(CHANNEL, 132)
+    until(lambda: closed == ["closed"])
+    until(lambda: aeron.is_closed and subscription.is_closed and publication.is_closed)
+    aeron.close()
+    assert closed == ["closed"]
+
+
 def test_a_handler_of_one_client_may_call_another(clients_driver: MediaDriver, aeron: Aeron) -> None:
     made: list[Counter] = []
     with Aeron.connect(aeron_dir=clients_driver.aeron_dir) as other:
