@@ -33,6 +33,9 @@ cdef extern from *:
 # Waits release the GIL and come back this often to look for signals.
 cdef int64_t SIGNAL_CHECK_NS = 20_000_000
 
+# The driver's counter that a "controllable" idle strategy obeys.
+cdef int32_t CONDUCTOR_IDLE_CONTROL = 22
+
 # Counts up in every forked child: what was made before belongs to the parent.
 cdef int _generation = 0
 
@@ -105,6 +108,7 @@ cdef class ClientLog:
 
     cdef apy_log_t _log
     cdef bint _is_open
+    cdef int _file
     cdef readonly str path
     cdef object __weakref__
 
@@ -112,6 +116,7 @@ cdef class ClientLog:
         cdef bytes encoded = _os.fsencode(path)
         cdef const char *text = encoded
         cdef int rc
+        self._file = -1
         with nogil:
             rc = apy_log_open(&self._log, text)
             if rc >= 0 and pre_touch:
@@ -123,6 +128,17 @@ cdef class ClientLog:
     def __dealloc__(self):
         if self._is_open:
             apy_log_close(&self._log)
+        if self._file >= 0:
+            _os.close(self._file)
+
+    cdef int file(self) except -1:
+        # For those who read the log by a descriptor; the mapping needs none.
+        if self._file < 0:
+            try:
+                self._file = _os.open(self.path, _os.O_RDONLY | _os.O_CLOEXEC)
+            except FileNotFoundError:
+                raise _errors.StateError(f"{self.path} is gone: the driver removed it, as its stream ended") from None
+        return self._file
 
 
 @cython.final
@@ -284,6 +300,8 @@ cdef class ClientCore:
     def start(self, IdleStrategy idle=None):
         """Start the core's thread; it idles as told, or else sleeps until its next look or until it is needed."""
         self._check_open()
+        if idle is not None:
+            idle._idle.control = apy_counter_address(&self._cnc._cnc.counters, CONDUCTOR_IDLE_CONTROL)
         check(apy_client_core_start(self._core, &idle._idle if idle is not None else NULL))
 
     def do_work(self):

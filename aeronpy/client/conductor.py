@@ -285,7 +285,6 @@ class Conductor:
             stream_id=event.stream_id,
             subscriber_position_id=event.position_id,
             source_identity=event.source_identity,
-            error_handler=self.context.subscriber_error_handler,
         )
         with self._lock:
             if subscription.is_closed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from aeronpy._core.native import PublicationBase
 from aeronpy.client import protocol
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from aeronpy.client.aeron import Aeron
     from aeronpy.client.conductor import Conductor
+
+
+# -6 is the C client's: here it is an exception.
+_RESULT_NAMES: Final = {**{int(result): result.name for result in OfferResult}, -6: "ERROR"}
 
 
 class _Publication(Destinations, PublicationBase):
@@ -69,6 +73,11 @@ class _Publication(Destinations, PublicationBase):
 
     def _destinations_id(self) -> int:
         return self.original_registration_id
+
+    @staticmethod
+    def error_string(result: int) -> str:
+        """The name of what `offer` answered: NONE for a position, UNKNOWN for what is no answer."""
+        return "NONE" if result >= 0 else _RESULT_NAMES.get(result, "UNKNOWN")
 
     @property
     def is_original(self) -> bool:
