@@ -296,8 +296,7 @@ def test_the_conductors_thread_is_the_callers_make(clients_driver: MediaDriver) 
         aeron_dir=clients_driver.aeron_dir,
         thread_factory=factory,
         agent_on_start=lambda role: names.append(f"{role} on {threading.current_thread().name}"),
-        idle_strategy="sleep-ns",
-        idle_strategy_init_args="1ms",
+        idle_strategy="controllable",
         client_lock=threading.RLock(),
     ) as aeron:
         publication = aeron.add_publication(CHANNEL, 153)
