@@ -92,9 +92,8 @@ cdef class ImageCore(_Resource):
     cdef ReceiveEndpointCore _endpoint
     cdef int32_t _stream_id, _session_id
 
-    def __cinit__(self, DriverCore core not None, ReceiveEndpointCore endpoint not None, str path not None,
-                  dict log_settings not None, dict settings not None):
-        cdef apy_log_t log
+    def __cinit__(self, DriverCore core not None, ReceiveEndpointCore endpoint not None, DriverLog log not None,
+                  dict settings not None):
         cdef apy_image_params_t params
         cdef int rc
         cdef bytes channel = settings["channel"]
@@ -102,22 +101,22 @@ cdef class ImageCore(_Resource):
         endpoint._there()
         self._core = core
         self._endpoint = endpoint
-        self._stream_id = log_settings["stream_id"]
-        self._session_id = log_settings["session_id"]
+        self._stream_id = settings["stream_id"]
+        self._session_id = settings["session_id"]
         _memset(&params, 0, sizeof(params))
-        params.correlation_id = log_settings["correlation_id"]
-        params.session_id = log_settings["session_id"]
-        params.stream_id = log_settings["stream_id"]
-        params.initial_term_id = log_settings["initial_term_id"]
-        params.active_term_id = log_settings["start_term_id"]
-        params.term_offset = log_settings["start_term_offset"]
-        params.window_length = log_settings["receiver_window_length"]
-        params.reliable = log_settings["reliable"]
-        params.group = log_settings["group"]
-        params.rejoin = log_settings["rejoin"]
-        params.untethered_window_limit_ns = log_settings["untethered_window_limit_timeout_ns"]
-        params.untethered_linger_ns = log_settings["untethered_linger_timeout_ns"]
-        params.untethered_resting_ns = log_settings["untethered_resting_timeout_ns"]
+        params.correlation_id = settings["correlation_id"]
+        params.session_id = settings["session_id"]
+        params.stream_id = settings["stream_id"]
+        params.initial_term_id = settings["initial_term_id"]
+        params.active_term_id = settings["active_term_id"]
+        params.term_offset = settings["term_offset"]
+        params.window_length = settings["window_length"]
+        params.reliable = settings["reliable"]
+        params.group = settings["group"]
+        params.rejoin = settings["rejoin"]
+        params.untethered_window_limit_ns = settings["untethered_window_limit_ns"]
+        params.untethered_linger_ns = settings["untethered_linger_ns"]
+        params.untethered_resting_ns = settings["untethered_resting_ns"]
         params.has_group_tag = settings["group_tag"] is not None
         params.group_tag = 0 if settings["group_tag"] is None else settings["group_tag"]
         params.nak_delay_ns = settings["nak_delay_ns"]
@@ -128,14 +127,9 @@ cdef class ImageCore(_Resource):
         params.rcv_hwm = core._value(settings["rcv_hwm_id"])
         params.rcv_pos = core._value(settings["rcv_pos_id"])
         params.naks_sent = core._value(settings["naks_sent_id"])
-        _create_log(core, path, log_settings, &log)
-        self._bytes_mapped = log.mapping.length
-        rc = apy_image_create(&core._driver.context, endpoint._endpoint, &log, &params, &self._image)
-        if rc < 0:
-            apy_log_close(&log)
-            self._unmapped()
-            check(rc)
-        core._keep(self)
+        rc = apy_image_create(&core._driver.context, endpoint._endpoint, log._lend(), &params, &self._image)
+        check(rc)
+        self._took(log)
 
     cdef int _there(self) except -1:
         self._core._alive()
@@ -189,9 +183,11 @@ cdef class ImageCore(_Resource):
         check(rc)
 
     def free(self):
-        """Unmap its log, once receiver and core let go of it. Safe twice."""
-        if self._image != NULL:
+        """Unmap its log, once receiver and core let go of it. Safe twice, and on any thread."""
+        cdef apy_image_t *freed = self._image
+        if freed != NULL:
             self._core._alive()
-            apy_image_free(self._image)
             self._image = NULL
+            with nogil:
+                apy_image_free(freed)
             self._unmapped()

@@ -19,6 +19,9 @@ _Readable: TypeAlias = Buffer | npt.NDArray[Any]
 def parse_duration_ns(text: str) -> int:
     """Return the nanoseconds of a duration: digits, then ns (or nothing), us, ms or s. Raises ArgumentError."""
 
+def name_thread(name: str) -> None:
+    """Let the system call this thread so; it shows the first 15 letters."""
+
 # --- logbuffer ---
 
 @final
@@ -718,19 +721,28 @@ class DriverCore:
         """Put a sentence into the distinct error log and count it."""
 
 @final
+class DriverLog:
+    """A log file, made from the settings in its metadata, until a publication or an image takes it over.
+
+    Making and discarding may take as long as writing the whole file: both let go of the GIL, on any thread.
+    """
+
+    path: str
+    correlation_id: int
+
+    def __new__(cls, path: str, settings: dict[str, Any]) -> Self: ...
+    def discard(self) -> None:
+        """Unmap and delete a log that nobody took. Safe twice; nothing when it was taken."""
+
+@final
 class IpcPublicationCore:
     """A log whose readers map it themselves."""
 
     def __new__(
         cls,
         core: DriverCore,
-        path: str,
-        log_settings: dict[str, Any],
-        start_position: int,
-        window_length: int,
-        exclusive: bool,
-        pub_pos_id: int,
-        pub_lmt_id: int,
+        log: DriverLog,
+        settings: dict[str, Any],
     ) -> Self: ...
     def add(self) -> None:
         """Let the core run it."""
@@ -745,7 +757,7 @@ class IpcPublicationCore:
     def remove_subscriber(self, registration_id: int) -> bool:
         """True when it was there."""
     def free(self) -> None:
-        """Unmap its log, once the core let go of it. Safe twice."""
+        """Unmap its log, once the core let go of it. Safe twice, and on any thread."""
 
 def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
@@ -792,8 +804,7 @@ class NetworkPublicationCore:
         cls,
         core: DriverCore,
         endpoint: SendEndpointCore,
-        path: str,
-        log_settings: dict[str, Any],
+        log: DriverLog,
         settings: dict[str, Any],
     ) -> Self: ...
     def add(self) -> None:
@@ -807,7 +818,7 @@ class NetworkPublicationCore:
     def remove_subscriber(self, registration_id: int) -> bool:
         """True when the spy was there."""
     def free(self) -> None:
-        """Unmap its log, once sender and core let go of it. Safe twice."""
+        """Unmap its log, once sender and core let go of it. Safe twice, and on any thread."""
 
 @final
 class ImageCore:
@@ -817,8 +828,7 @@ class ImageCore:
         cls,
         core: DriverCore,
         endpoint: ReceiveEndpointCore,
-        path: str,
-        log_settings: dict[str, Any],
+        log: DriverLog,
         settings: dict[str, Any],
     ) -> Self: ...
     def add_first_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> None:
@@ -832,7 +842,7 @@ class ImageCore:
     def reject(self, reason: bytes) -> None:
         """Answer the source with errors in place of status messages."""
     def free(self) -> None:
-        """Unmap its log, once receiver and core let go of it. Safe twice."""
+        """Unmap its log, once receiver and core let go of it. Safe twice, and on any thread."""
 
 # --- archive ---
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
 from aeronpy._core.native import ReceiveEndpointCore, SendEndpointCore
@@ -38,6 +39,7 @@ class ChannelEndpoint:
         self.channel = channel
         self.endpoint_id = endpoint_id
         self.is_closing = False
+        self._holds = 0
         settings = channel.native_settings(office.context)
         self.so_sndbuf: int = settings["so_sndbuf"]
         self.so_rcvbuf: int = settings["so_rcvbuf"]
@@ -75,9 +77,19 @@ class ChannelEndpoint:
         """Does anything need it?"""
         raise NotImplementedError
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It stays open meanwhile: somebody makes what will use it."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            self.close_if_unused()
+
     def close_if_unused(self) -> None:
         """After the last user its agent lets go of it; `free` follows."""
-        if not self.is_used and not self.is_closing:
+        if not self.is_used and self._holds == 0 and not self.is_closing:
             self.is_closing = True
             self.counters.closing()
             when_there_is_room(self._core.remove)

@@ -25,6 +25,7 @@ from aeronpy.driver.office import Office
 from aeronpy.driver.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.subscriptions import Subscriptions
+from aeronpy.driver.tasks import Task
 from aeronpy.driver.udp_channel import UdpChannel
 from aeronpy.uri import ChannelUri
 
@@ -65,14 +66,14 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
         super().__init__(office, clients)
         self.endpoints: ChannelEndpoints[ReceiveEndpoint] = ChannelEndpoints(office, ReceiveEndpoint)
 
-    def add(self, command: AddSubscription) -> NetworkSubscription:
+    def add(self, command: AddSubscription) -> Task[NetworkSubscription]:
         """Known to the receiver, and answered; the caller links images that are there."""
         uri = parse_channel(command.channel)
         refuse_unsupported(uri)
-        udp = UdpChannel.parse(command.channel, uri, self._office.context)
+        self._clients.get_or_add(command.client_id)
+        udp = yield from self._office.naming.parse_channel(command.channel, uri)
         if udp.has_explicit_control and udp.local.port == 0:
             raise refuse(ErrorCode.GENERIC_ERROR, f"control has port=0 for subscription: channel={command.channel}")
-        self._clients.get_or_add(command.client_id)
         found = self.endpoints.find(udp)
         window_length = self._window_length(uri, udp, found)
         subscription = _network_subscription(

@@ -11,6 +11,7 @@ from aeronpy.driver.counters import NULL_ID
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.subscriptions import Subscriptions
+from aeronpy.driver.tasks import Task
 from aeronpy.driver.udp_channel import UdpChannel
 
 
@@ -32,12 +33,13 @@ class SpySubscription(Subscription):
 class SpySubscriptions(Subscriptions[SpySubscription]):
     """Subscriptions to ``aeron-spy:aeron:udp``."""
 
-    def add(self, command: AddSubscription) -> SpySubscription:
+    def add(self, command: AddSubscription) -> Task[SpySubscription]:
         """Known, and answered; the caller links what matches."""
         uri = parse_channel(command.channel)
         if not uri.is_udp:
             raise refuse(ErrorCode.INVALID_CHANNEL, f"a spy needs a UDP channel: {command.channel}")
         context = self._office.context
+        self._clients.get_or_add(command.client_id)
         plain = command.channel.removeprefix(SPY_CHANNEL_PREFIX)
         subscription = SpySubscription(
             command.correlation_id,
@@ -47,9 +49,8 @@ class SpySubscriptions(Subscriptions[SpySubscription]):
             i32_of(uri, "session-id"),
             flag_of(uri, "tether", context.tether_subscriptions),
             flag_of(uri, "rejoin", context.rejoin_stream),
-            udp=UdpChannel.parse(plain, uri, context),
+            udp=(yield from self._office.naming.parse_channel(plain, uri)),
         )
-        self._clients.get_or_add(command.client_id)
         self._subscriptions.append(subscription)
         self._office.send(replies.subscription_ready(command.correlation_id, NULL_ID))
         return subscription
