@@ -101,8 +101,12 @@ class ChannelEndpoint:
         """After the last user its agent lets go of it; `free` follows."""
         if not self.is_used and self._holds == 0 and not self.is_closing:
             self.is_closing = True
-            self.counters.closing()
+            self._closing()
             when_there_is_room(self._core.remove)
+
+    def _closing(self) -> None:
+        """Its counters say that it is on its way out."""
+        self.counters.closing()
 
     def free(self) -> None:
         """Its agent let go of it."""

@@ -117,22 +117,9 @@ _NOT_IN_DESTINATIONS = ("mtu", "rcv-wnd", "so-rcvbuf", "so-sndbuf", "response-co
 
 
 def check_destination(uri: ChannelUri) -> None:
-    """Error 11 where a destination's channel says what only that of its publication or subscription can."""
+    """Error 1 where a destination's channel says what only that of its publication or subscription can."""
     for key in _NOT_IN_DESTINATIONS:
         if uri.get(key) is not None:
-            raise refuse(ErrorCode.GENERIC_ERROR, f"destinations must not contain the key {key}: {uri}")
+            raise refuse(ErrorCode.INVALID_CHANNEL, f"destinations must not contain the key {key}: {uri}")
     if uri.get("control-mode") == "response":
-        raise refuse(ErrorCode.GENERIC_ERROR, f"destinations may not specify control-mode=response: {uri}")
-
-
-def refuse_unsupported(uri: ChannelUri) -> None:
-    """Error 8 for what this driver cannot do yet, rather than doing something else in silence."""
-    if uri.get("control-mode") in ("manual", "dynamic"):
-        raise refuse(ErrorCode.NOT_SUPPORTED, f"control-mode={uri.get('control-mode')} is not supported yet: {uri}")
-    if uri.get("control-mode") == "response" or uri.get("response-correlation-id") not in (None, "-1"):
-        raise refuse(ErrorCode.NOT_SUPPORTED, f"response channels are not supported yet: {uri}")
-    if uri.get("cc") not in (None, "static"):
-        raise refuse(ErrorCode.NOT_SUPPORTED, f"cc={uri.get('cc')} is not supported yet: {uri}")
-    for key in ("media-rcv-ts-offset", "channel-rcv-ts-offset", "channel-snd-ts-offset"):
-        if uri.get(key) is not None:
-            raise refuse(ErrorCode.NOT_SUPPORTED, f"{key} is not supported yet: {uri}")
+        raise refuse(ErrorCode.INVALID_CHANNEL, f"destinations may not specify control-mode=response: {uri}")

@@ -24,14 +24,15 @@ from aeronpy.driver.events import EventType
 from aeronpy.driver.images import Images
 from aeronpy.driver.ipc_publications import IpcPublication, IpcPublications
 from aeronpy.driver.ipc_subscriptions import IpcSubscriptions
+from aeronpy.driver.multi_destination import MultiDestination
 from aeronpy.driver.network_publications import NetworkPublications
-from aeronpy.driver.network_subscriptions import NetworkSubscriptions
+from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
 from aeronpy.driver.resource_agent import ResourceAgent
 from aeronpy.driver.responses import Responses
 from aeronpy.driver.send_destinations import SendDestinations
-from aeronpy.driver.spy_subscriptions import SpySubscriptions
-from aeronpy.driver.streams import Stream
+from aeronpy.driver.spy_subscriptions import SpySubscription, SpySubscriptions
+from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.tasks import Task, Tasks
 from aeronpy.errors import AeronError
 
@@ -66,6 +67,9 @@ class DriverConductor:
         self._ipc_subscriptions = IpcSubscriptions(self._office, self._clients)
         self._spy_subscriptions = SpySubscriptions(self._office, self._clients)
         self._network_subscriptions = NetworkSubscriptions(self._office, self._clients)
+        self._multi_destination = MultiDestination(
+            self._office, self._network_subscriptions, self._ipc_subscriptions, self._spy_subscriptions
+        )
         self._images = Images(self._office, self._network_subscriptions)
         responses = Responses(self._network_subscriptions, self._images)
         self._network_publications = NetworkPublications(self._office, self._clients, responses)
@@ -182,8 +186,12 @@ class DriverConductor:
                 self._next_session_id(command)
             case commands.TerminateDriver():
                 self._terminate()
+            case commands.Destination(type=CommandType.ADD_RCV_DESTINATION):
+                yield from self._add_receive_destination(command)
+            case commands.Destination(type=CommandType.REMOVE_RCV_DESTINATION):
+                yield from self._multi_destination.remove(command)
             case commands.Destination():
-                yield from self._change_destination(command)
+                yield from self._change_send_destination(command)
             case commands.RemoveDestinationById():
                 self._send_destinations.remove_by_id(command)
                 self._office.send(replies.operation_success(command.correlation_id))
@@ -196,7 +204,7 @@ class DriverConductor:
             if ipc_publication is not None:
                 asked_by = self._ipc_publications.asked_by(ipc_publication)
                 if asked_by is not None:
-                    self._ipc_subscriptions.expect(asked_by, ipc_publication.session_id)
+                    self._ipc_subscriptions.on_response(asked_by, ipc_publication.session_id)
                 self._link_ipc(ipc_publication)
         elif command.channel.startswith(SPY_CHANNEL_PREFIX):
             raise refuse(ErrorCode.INVALID_CHANNEL, f"a publication cannot be a spy: {command.channel}")
@@ -206,14 +214,11 @@ class DriverConductor:
                 for spy in self._spy_subscriptions:
                     self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
 
-    def _change_destination(self, command: commands.Destination) -> Task[None]:
-        match command.type:
-            case CommandType.ADD_DESTINATION:
-                yield from self._send_destinations.add(command)
-            case CommandType.REMOVE_DESTINATION:
-                yield from self._send_destinations.remove(command)
-            case _:
-                raise refuse(ErrorCode.NOT_SUPPORTED, f"receive destinations are not supported yet: {command.channel}")
+    def _change_send_destination(self, command: commands.Destination) -> Task[None]:
+        if command.type is CommandType.ADD_DESTINATION:
+            yield from self._send_destinations.add(command)
+        else:
+            yield from self._send_destinations.remove(command)
         self._office.send(replies.operation_success(command.correlation_id))
 
     def _link_ipc(self, publication: IpcPublication) -> None:
@@ -236,21 +241,35 @@ class DriverConductor:
 
     def _add_subscription(self, command: commands.AddSubscription) -> Task[None]:
         if command.channel.startswith(IPC_PREFIX):
-            subscription = self._ipc_subscriptions.add(command)
-            for ipc_publication in self._ipc_publications:
-                self._ipc_subscriptions.link(subscription, ipc_publication)
+            self._link_subscription(self._ipc_subscriptions.add(command))
         elif command.channel.startswith(SPY_CHANNEL_PREFIX):
-            spy = yield from self._spy_subscriptions.add(command)
-            for publication in self._network_publications:
-                self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
+            self._link_subscription((yield from self._spy_subscriptions.add(command)))
         else:
-            receiving = yield from self._network_subscriptions.add(command)
-            for image in self._images:
-                self._network_subscriptions.link(receiving, image, image.endpoint)
+            self._link_subscription((yield from self._network_subscriptions.add(command)))
+
+    def _link_subscription(self, subscription: Subscription) -> None:
+        """One is new, or knows now what it wants: it joins what is there."""
+        match subscription:
+            case NetworkSubscription():
+                for image in self._images:
+                    self._network_subscriptions.link(subscription, image, image.endpoint)
+            case SpySubscription():
+                for publication in self._network_publications:
+                    self._spy_subscriptions.link(subscription, publication, publication.endpoint.channel)
+            case _:
+                for ipc_publication in self._ipc_publications:
+                    self._ipc_subscriptions.link(subscription, ipc_publication)
+
+    def _add_receive_destination(self, command: commands.Destination) -> Task[None]:
+        local = yield from self._multi_destination.add(command)
+        if local is not None:
+            self._link_subscription(local)
 
     def _remove_subscription(self, command: commands.RemoveSubscription) -> None:
         kinds = (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions)
-        if not any(kind.remove(command.client_id, command.registration_id) for kind in kinds):
+        # One with several kinds of destinations is in several of them.
+        removed = [kind.remove(command.client_id, command.registration_id) for kind in kinds]
+        if not any(removed):
             raise refuse(
                 ErrorCode.UNKNOWN_SUBSCRIPTION,
                 f"unknown subscription: client_id={command.client_id} registration_id={command.registration_id}",
@@ -331,6 +350,13 @@ class DriverConductor:
                 self._network_publications.endpoints.on_gone(events.resource_id(record))
             case EventType.RECEIVE_ENDPOINT_GONE:
                 self._network_subscriptions.endpoints.on_gone(events.resource_id(record))
+            case EventType.RECEIVE_DESTINATION_GONE:
+                for endpoint in self._network_subscriptions.endpoints:
+                    endpoint.on_destination_gone(events.resource_id(record))
+            case EventType.RESPONSE_SETUP:
+                self._on_response_setup(events.response(record))
+            case EventType.RESPONSE_CONNECTED:
+                self._on_response_connected(events.response(record))
             case EventType.SUBSCRIBER_UNAVAILABLE | EventType.SUBSCRIBER_AVAILABLE | EventType.SUBSCRIBER_CLOSED:
                 self._on_subscriber(kind, events.subscriber(record))
             case EventType.SETUP:
@@ -339,10 +365,6 @@ class DriverConductor:
                 self._network_publications.on_error(events.publication_error(record))
             case EventType.ADDRESS_SILENT:
                 self._on_silent(kind, events.silent(record))
-            case EventType.RESPONSE_SETUP:
-                self._network_publications.on_response_setup(events.response(record))
-            case EventType.RESPONSE_CONNECTED:
-                self._network_publications.on_response_connected(events.response(record))
             case EventType.COMMAND:
                 self._on_command(events.command(record))
 
@@ -355,6 +377,23 @@ class DriverConductor:
         if self._clients.remove(client_id) is not None:
             for kind in (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions):
                 kind.remove_client(client_id)
+
+    def _on_response_setup(self, event: events.ResponseEvent) -> None:
+        """A responder told a request publication the session that it answers with."""
+        publication = self._network_publications.get(event.registration_id)
+        if publication is not None:
+            subscription = self._network_subscriptions.on_response(
+                publication.params.response_correlation_id, event.session_id
+            )
+            if subscription is not None:
+                self._link_subscription(subscription)
+
+    def _on_response_connected(self, event: events.ResponseEvent) -> None:
+        """A response publication has its receiver: the requester need not be told of it any more."""
+        publication = self._network_publications.get(event.registration_id)
+        image = None if publication is None else self._images.get(publication.params.response_correlation_id)
+        if image is not None:
+            image.set_response(None)
 
     def _stream(self, image_id: int) -> Stream | None:
         return (

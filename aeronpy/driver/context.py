@@ -14,7 +14,6 @@ __all__ = ["MS", "MediaDriverContext", "ThreadingMode"]
 
 # Of these, other values are refused until what they ask for is there.
 _SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
-    "congestion_control_supplier": ("default", "static"),
     "name_resolver_supplier": ("default",),
     "receiver_wildcard_port_range": ((0, 0),),
 }

@@ -11,7 +11,7 @@ from aeronpy.driver.clients import Clients
 from aeronpy.driver.commands import AddPublication
 from aeronpy.driver.counters import CounterType
 from aeronpy.driver.error_code import ErrorCode, refuse
-from aeronpy.driver.events import PublicationErrorEvent, ResponseEvent
+from aeronpy.driver.events import PublicationErrorEvent
 from aeronpy.driver.flow_control import FlowControl
 from aeronpy.driver.office import Office
 from aeronpy.driver.publication_params import PublicationParams, session_tag_of
@@ -222,18 +222,6 @@ class NetworkPublications(Publications[NetworkPublication]):
             raise bad_value(
                 channel.uri, "channel-snd-ts-offset", f"existingChannel={endpoint.channel.text} has another one"
             )
-
-    def on_response_setup(self, event: ResponseEvent) -> None:
-        """A receiver of a request tells the session of its answers."""
-        publication = self.get(event.registration_id)
-        if publication is not None:
-            self._responses.announced(publication.params, event.session_id)
-
-    def on_response_connected(self, event: ResponseEvent) -> None:
-        """Answers have their receiver."""
-        publication = self.get(event.registration_id)
-        if publication is not None:
-            self._responses.connected(publication.params)
 
     def on_error(self, event: PublicationErrorEvent) -> None:
         """A receiver refused the stream: tell clients, and operators."""

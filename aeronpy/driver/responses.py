@@ -48,18 +48,7 @@ class Responses:
         if params.is_response:
             image = self._image_of(params)
             if image is not None:
-                image.core.set_response(session_id)
-
-    def connected(self, params: PublicationParams) -> None:
-        """Somebody receives the answers: no need to tell any more."""
-        image = self._images.get(params.response_correlation_id) if params.is_response else None
-        if image is not None:
-            image.core.set_response(None)
-
-    def announced(self, params: PublicationParams, session_id: int) -> None:
-        """A receiver of a request tells the session of its answers."""
-        if params.wants_response:
-            self._subscriptions.on_response_setup(params.response_correlation_id, session_id)
+                image.set_response(session_id)
 
 
 def check_names_request(params: PublicationParams, uri: ChannelUri) -> None:

@@ -69,6 +69,10 @@ class SendEndpoint(ChannelEndpoint):
         assert isinstance(self._core, SendEndpointCore)
         return self._core
 
+    def _start(self) -> None:
+        self.counters.bound(str(Address.unpack(self.core.bound_address())))
+        when_there_is_room(self.core.add)
+
     @property
     def is_used(self) -> bool:
         """Is there a publication?"""

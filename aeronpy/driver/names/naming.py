@@ -17,11 +17,15 @@ class Naming:
     def __init__(self, context: MediaDriverContext) -> None:
         self._context = context
 
-    def parse_channel(self, text: str, uri: ChannelUri) -> Task[UdpChannel]:
+    def parse_channel(self, text: str, uri: ChannelUri, *, is_destination: bool = False) -> Task[UdpChannel]:
         """A channel with its names resolved: on the spot where there are none, else by the resource agent."""
+
+        def parse() -> UdpChannel:
+            return UdpChannel.parse(text, uri, self._context, is_destination=is_destination)
+
         if not _has_names(uri):
-            return UdpChannel.parse(text, uri, self._context)
-        parsed = yield Job(Lane.NAMES, lambda: UdpChannel.parse(text, uri, self._context))
+            return parse()
+        parsed = yield Job(Lane.NAMES, parse)
         assert isinstance(parsed, UdpChannel)
         return parsed
 

@@ -48,7 +48,8 @@ static int64_t delay_of(apy_loss_detector_t *detector, int64_t fixed_ns)
 }
 
 int64_t apy_loss_detector_scan(apy_loss_detector_t *detector, const apy_log_t *log, int64_t rebuild_position,
-                               int64_t hwm_position, int64_t now_ns, bool *is_due, apy_lost_range_t *lost)
+                               int64_t hwm_position, int64_t now_ns, bool *is_found, bool *is_due,
+                               apy_lost_range_t *lost)
 {
     const int32_t shift = log->shift;
     const int64_t term_begin = rebuild_position - apy_position_offset(rebuild_position, log->term_length);
@@ -57,7 +58,7 @@ int64_t apy_loss_detector_scan(apy_loss_detector_t *detector, const apy_log_t *l
     apy_gap_t gap;
     const int32_t rebuilt = apy_gap_scan(log->terms[apy_position_partition(rebuild_position, shift)],
                                          (int32_t)(rebuild_position - term_begin), limit, &gap);
-    *is_due = false;
+    *is_found = *is_due = false;
     if (gap.length > 0) {
         const apy_lost_range_t found = {apy_position_term_id(term_begin, shift, log->initial_term_id), gap.offset,
                                         gap.length};
@@ -65,6 +66,7 @@ int64_t apy_loss_detector_scan(apy_loss_detector_t *detector, const apy_log_t *l
         if (active->length != found.length || active->term_offset != found.term_offset ||
             active->term_id != found.term_id) {
             *active = found;
+            *is_found = true;
             detector->expiry_ns = now_ns + delay_of(detector, detector->delay.first_ns);
         }
         if (now_ns >= detector->expiry_ns) {
