@@ -59,10 +59,6 @@ class SendEndpoint(ChannelEndpoint):
             "destination_count_id": self._destination_count_id,
         }
 
-    def _start(self) -> None:
-        self.counters.bound(str(Address.unpack(self.core.bound_address())))
-        when_there_is_room(self.core.add)
-
     @property
     def core(self) -> SendEndpointCore:
         """The native half."""
