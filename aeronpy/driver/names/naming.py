@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
+from aeronpy.driver.addresses import resolve_host
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.resource_agent import Job, Lane
 from aeronpy.driver.tasks import Task
@@ -21,7 +22,7 @@ class Naming:
         """A channel with its names resolved: on the spot where there are none, else by the resource agent."""
 
         def parse() -> UdpChannel:
-            return UdpChannel.parse(text, uri, self._context, is_destination=is_destination)
+            return UdpChannel.parse(text, uri, self._context, resolve=resolve_host, is_destination=is_destination)
 
         if not _has_names(uri):
             return parse()
