@@ -19,7 +19,7 @@ from tests.system import protocol_client as p
 from tests.system import wire as w
 from tests.system.conftest import SHORT
 from tests.system.protocol_client import ProtocolClient, eventually
-from tests.system.wire import WireReceiver
+from tests.system.wire_receiver import SEND_SETUP, RawReceiver
 
 STREAM = 7
 IFF_UP, IFF_MULTICAST = 0x1, 0x1000
@@ -77,9 +77,9 @@ def test_who_asks_a_dynamic_publication_gets_its_setup(known: ProtocolClient) ->
     assert (counter.value, counter.label, counter.owner_id) == (0, f"mdc-num-dest: {channel}", 0)
     assert counter.key[: 4 + len(channel)] == struct.pack("<i", len(channel)) + channel.encode()
 
-    with WireReceiver() as receiver:
+    with RawReceiver() as receiver:
         control = ("127.0.0.1", bound_port(known, publication))
-        receiver.sm(control, None, flags=w.SEND_SETUP)
+        receiver.sm(control, None, flags=SEND_SETUP)
         setup = receiver.expect(w.SETUP)
         assert setup.flags == w.GROUP
         assert count_of(known, 18, publication) == 1
@@ -90,7 +90,7 @@ def test_who_asks_a_dynamic_publication_gets_its_setup(known: ProtocolClient) ->
 
 def test_clients_say_where_a_manual_publication_sends_to(known: ProtocolClient) -> None:
     publication, _ = add(known, "aeron:udp?control-mode=manual")
-    with WireReceiver() as one, WireReceiver() as other:
+    with RawReceiver() as one, RawReceiver() as other:
         first = destination(known, p.ADD_DESTINATION, publication, f"aeron:udp?endpoint=127.0.0.1:{one.port}")
         assert known.expect(p.OPERATION_SUCCESS).i64(0) == first
         assert one.expect(w.SETUP).flags == w.GROUP
@@ -143,7 +143,7 @@ def test_destinations_that_cannot_be(known: ProtocolClient) -> None:
 
 def test_an_error_says_which_destination_refused(known: ProtocolClient) -> None:
     publication, ready = add(known, "aeron:udp?control-mode=manual")
-    with WireReceiver(receiver_id=77) as receiver:
+    with RawReceiver(receiver_id=77) as receiver:
         wanted = destination(known, p.ADD_DESTINATION, publication, f"aeron:udp?endpoint=127.0.0.1:{receiver.port}")
         known.expect(p.OPERATION_SUCCESS)
         setup = receiver.expect(w.SETUP)
@@ -168,10 +168,10 @@ def test_names_are_looked_up_again_when_nothing_is_heard(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     hosts["uni.moving.test"] = "127.0.0.1"
-    with MediaDriver.launch_embedded(**PATIENT, reresolution_check_interval="50ms") as driver, WireReceiver() as one:
+    with MediaDriver.launch_embedded(**PATIENT, reresolution_check_interval="50ms") as driver, RawReceiver() as one:
         client = ProtocolClient(driver.aeron_dir)
         client.first_add()
-        with WireReceiver(host="127.0.0.2", port=one.port) as other:
+        with RawReceiver(host="127.0.0.2", port=one.port) as other:
             manual, _ = add(client, "aeron:udp?control-mode=manual")
             destination(client, p.ADD_DESTINATION, manual, f"aeron:udp?endpoint=multi.moving.test:{one.port}")
             client.expect(p.OPERATION_SUCCESS)
@@ -183,7 +183,7 @@ def test_names_are_looked_up_again_when_nothing_is_heard(monkeypatch: pytest.Mon
             seen: set[int] = set()
 
             def has_moved() -> bool:
-                frame = other.take()
+                frame = other.receive(0.02)
                 if frame is not None:
                     seen.add(frame.source[1])
                 return seen == ports
@@ -203,8 +203,8 @@ def test_a_tagged_group_must_be_complete(known: ProtocolClient) -> None:
     assert counter.label == f"fc-receivers: {publication} {ready.i32(16)} {STREAM} {channel}"
     control = ("127.0.0.1", bound_port(known, publication))
     limit_id = ready.i32(24)
-    with WireReceiver(1) as one, WireReceiver(2) as two, WireReceiver(3) as untagged:
-        one.sm(control, None, flags=w.SEND_SETUP)
+    with RawReceiver(1) as one, RawReceiver(2) as two, RawReceiver(3) as untagged:
+        one.sm(control, None, flags=SEND_SETUP)
         setup = one.expect(w.SETUP)
         untagged.sm(control, setup)
         one.sm(control, setup, tag=99)
@@ -342,7 +342,7 @@ def test_open_control_ports_come_from_the_range() -> None:
 
 
 def test_frames_say_when_they_were_sent(driver: MediaDriver) -> None:
-    with WireReceiver() as receiver, Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
+    with RawReceiver() as receiver, Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
         channel = f"aeron:udp?endpoint=127.0.0.1:{receiver.port}|channel-snd-ts-offset=reserved"
         publication = aeron.add_publication(channel, STREAM)
         setup = receiver.expect(w.SETUP)
