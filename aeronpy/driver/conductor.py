@@ -91,6 +91,7 @@ class DriverConductor:
         """End the resource agent and what waits for it, after ``run`` has returned."""
         self._agent.close()
         self._tasks.close()
+        self._office.naming.close()
 
     # --- commands ---
 

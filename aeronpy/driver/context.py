@@ -17,7 +17,6 @@ _SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "unicast_flow_control_supplier": ("unicast_max",),
     "multicast_flow_control_supplier": ("multicast_max",),
     "congestion_control_supplier": ("default", "static"),
-    "name_resolver_supplier": ("default",),
     "sender_wildcard_port_range": ((0, 0),),
     "receiver_wildcard_port_range": ((0, 0),),
 }
