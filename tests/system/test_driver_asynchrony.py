@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -53,13 +54,27 @@ class Scene:
         self.other.close()
 
 
-@pytest.fixture
-def scene() -> Iterator[Scene]:
-    with MediaDriver.launch_embedded(**SHORT, name_resolver_supplier=SUPPLIER) as driver:
+@contextmanager
+def launched(liveness: str) -> Iterator[Scene]:
+    settings = SHORT | {"client_liveness_timeout": liveness, "publication_unblock_timeout": "40s"}
+    with MediaDriver.launch_embedded(**settings, name_resolver_supplier=SUPPLIER) as driver:
         scene = Scene(driver)
         yield scene
         scene.names.answer.set()
         scene.close()
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    with launched("30s") as scene:
+        yield scene
+
+
+@pytest.fixture
+def mortal_scene() -> Iterator[Scene]:
+    """Clients that show no life are soon taken for dead."""
+    with launched("500ms") as scene:
+        yield scene
 
 
 def agent_threads() -> list[threading.Thread]:
@@ -151,7 +166,8 @@ def test_an_exclusive_add_does_not_get_the_session_of_one_in_the_making(scene: S
     assert scene.other.expect(p.EXCLUSIVE_PUBLICATION_READY).i64(0) == first
 
 
-def test_a_client_that_dies_while_its_add_waits_leaves_nothing(scene: Scene) -> None:
+def test_a_client_that_dies_while_its_add_waits_leaves_nothing(mortal_scene: Scene) -> None:
+    scene = mortal_scene
     before = sorted(scene.other.counters())
     scene.waiting.add_publication(SLOW, 7)
     scene.is_asked()
