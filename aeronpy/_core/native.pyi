@@ -825,21 +825,33 @@ class SendEndpointCore:
 
 @final
 class ReceiveEndpointCore:
-    """The socket that the subscriptions of one channel receive on."""
+    """What the subscriptions of one channel share: the streams that they want, and destinations that bring them."""
 
     def __new__(cls, core: DriverCore, channel: dict[str, Any], endpoint_id: int, status_id: int) -> Self: ...
+    def remove(self) -> None:
+        """Ask the receiver to let go of it and its destinations; CapacityError when its queue is full, as all below."""
+    def add_stream(self, stream_id: int, session_id: int | None = None) -> None:
+        """Take a stream: of one session, or of all. One session is asked for at once, each time this is called."""
+    def remove_stream(self, stream_id: int, session_id: int | None = None) -> None:
+        """Take it no more."""
+    def refuse_image(self, stream_id: int, session_id: int) -> None:
+        """No image was made for a SETUP: the next one may ask again."""
+    def free(self) -> None:
+        """Once the receiver let go of it, and its destinations are freed. Safe twice."""
+
+@final
+class ReceiveDestinationCore:
+    """One socket of a receive endpoint, bound."""
+
+    def __new__(cls, endpoint: ReceiveEndpointCore, channel: dict[str, Any], destination_id: int) -> Self: ...
     def bound_address(self) -> bytes:
         """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
     def add(self) -> None:
         """Hand it to the receiver; CapacityError when the receiver's queue is full now, as all below."""
     def remove(self) -> None:
         """Ask the receiver to let go of it."""
-    def add_stream(self, stream_id: int, session_id: int | None = None) -> None:
-        """Take a stream: of one session, or of all."""
-    def remove_stream(self, stream_id: int, session_id: int | None = None) -> None:
-        """Take it no more."""
-    def refuse_image(self, stream_id: int, session_id: int) -> None:
-        """No image was made for a SETUP: the next one may ask again."""
+    def set_control(self, address: Buffer) -> None:
+        """The name of its explicit control address stands for this ``sockaddr_storage`` now."""
     def free(self) -> None:
         """Close its socket, once the receiver let go of it. Safe twice."""
 
@@ -886,6 +898,8 @@ class ImageCore:
         """A late one: the join position, also set in the counter, or None when it takes none now."""
     def remove_subscriber(self, registration_id: int) -> bool:
         """True when it was there."""
+    def set_response(self, session_id: int | None) -> None:
+        """Tell the source which session answers it, until this is called with None."""
     def reject(self, reason: bytes) -> None:
         """Answer the source with errors in place of status messages."""
     def free(self) -> None:

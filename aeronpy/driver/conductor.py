@@ -24,12 +24,13 @@ from aeronpy.driver.events import EventType
 from aeronpy.driver.images import Images
 from aeronpy.driver.ipc_publications import IpcPublication, IpcPublications
 from aeronpy.driver.ipc_subscriptions import IpcSubscriptions
+from aeronpy.driver.multi_destination import MultiDestination
 from aeronpy.driver.network_publications import NetworkPublications
-from aeronpy.driver.network_subscriptions import NetworkSubscriptions
+from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
 from aeronpy.driver.resource_agent import ResourceAgent
-from aeronpy.driver.spy_subscriptions import SpySubscriptions
-from aeronpy.driver.streams import Stream
+from aeronpy.driver.spy_subscriptions import SpySubscription, SpySubscriptions
+from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.tasks import Task, Tasks
 from aeronpy.errors import AeronError
 
@@ -65,6 +66,9 @@ class DriverConductor:
         self._network_publications = NetworkPublications(self._office, self._clients)
         self._spy_subscriptions = SpySubscriptions(self._office, self._clients)
         self._network_subscriptions = NetworkSubscriptions(self._office, self._clients)
+        self._multi_destination = MultiDestination(
+            self._office, self._network_subscriptions, self._ipc_subscriptions, self._spy_subscriptions
+        )
         self._images = Images(self._office, self._network_subscriptions)
         self._is_closing = False
         self._stall_end_ns = 0
@@ -179,6 +183,10 @@ class DriverConductor:
                 self._next_session_id(command)
             case commands.TerminateDriver():
                 self._terminate()
+            case commands.Destination(type=commands.CommandType.ADD_RCV_DESTINATION):
+                yield from self._add_receive_destination(command)
+            case commands.Destination(type=commands.CommandType.REMOVE_RCV_DESTINATION):
+                yield from self._multi_destination.remove(command)
             case commands.Destination():
                 raise refuse(ErrorCode.NOT_SUPPORTED, f"destinations are not supported yet: {command.channel}")
             case commands.RemoveDestinationById():
@@ -219,21 +227,35 @@ class DriverConductor:
 
     def _add_subscription(self, command: commands.AddSubscription) -> Task[None]:
         if command.channel.startswith(IPC_PREFIX):
-            subscription = self._ipc_subscriptions.add(command)
-            for ipc_publication in self._ipc_publications:
-                self._ipc_subscriptions.link(subscription, ipc_publication)
+            self._link_subscription(self._ipc_subscriptions.add(command))
         elif command.channel.startswith(SPY_CHANNEL_PREFIX):
-            spy = yield from self._spy_subscriptions.add(command)
-            for publication in self._network_publications:
-                self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
+            self._link_subscription((yield from self._spy_subscriptions.add(command)))
         else:
-            receiving = yield from self._network_subscriptions.add(command)
-            for image in self._images:
-                self._network_subscriptions.link(receiving, image, image.endpoint)
+            self._link_subscription((yield from self._network_subscriptions.add(command)))
+
+    def _link_subscription(self, subscription: Subscription) -> None:
+        """One is new, or knows now what it wants: it joins what is there."""
+        match subscription:
+            case NetworkSubscription():
+                for image in self._images:
+                    self._network_subscriptions.link(subscription, image, image.endpoint)
+            case SpySubscription():
+                for publication in self._network_publications:
+                    self._spy_subscriptions.link(subscription, publication, publication.endpoint.channel)
+            case _:
+                for ipc_publication in self._ipc_publications:
+                    self._ipc_subscriptions.link(subscription, ipc_publication)
+
+    def _add_receive_destination(self, command: commands.Destination) -> Task[None]:
+        local = yield from self._multi_destination.add(command)
+        if local is not None:
+            self._link_subscription(local)
 
     def _remove_subscription(self, command: commands.RemoveSubscription) -> None:
         kinds = (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions)
-        if not any(kind.remove(command.client_id, command.registration_id) for kind in kinds):
+        # One with several kinds of destinations is in several of them.
+        removed = [kind.remove(command.client_id, command.registration_id) for kind in kinds]
+        if not any(removed):
             raise refuse(
                 ErrorCode.UNKNOWN_SUBSCRIPTION,
                 f"unknown subscription: client_id={command.client_id} registration_id={command.registration_id}",
@@ -314,6 +336,13 @@ class DriverConductor:
                 self._network_publications.endpoints.on_gone(events.resource_id(record))
             case EventType.RECEIVE_ENDPOINT_GONE:
                 self._network_subscriptions.endpoints.on_gone(events.resource_id(record))
+            case EventType.RECEIVE_DESTINATION_GONE:
+                for endpoint in self._network_subscriptions.endpoints:
+                    endpoint.on_destination_gone(events.resource_id(record))
+            case EventType.RESPONSE_SETUP:
+                self._on_response_setup(events.response(record))
+            case EventType.RESPONSE_CONNECTED:
+                self._on_response_connected(events.response(record))
             case EventType.SUBSCRIBER_UNAVAILABLE | EventType.SUBSCRIBER_AVAILABLE | EventType.SUBSCRIBER_CLOSED:
                 self._on_subscriber(kind, events.subscriber(record))
             case EventType.SETUP:
@@ -328,6 +357,23 @@ class DriverConductor:
         if self._clients.remove(client_id) is not None:
             for kind in (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions):
                 kind.remove_client(client_id)
+
+    def _on_response_setup(self, event: events.ResponseEvent) -> None:
+        """A responder told a request publication the session that it answers with."""
+        publication = self._network_publications.get(event.registration_id)
+        if publication is not None:
+            subscription = self._network_subscriptions.on_response(
+                publication.params.response_correlation_id, event.session_id
+            )
+            if subscription is not None:
+                self._link_subscription(subscription)
+
+    def _on_response_connected(self, event: events.ResponseEvent) -> None:
+        """A response publication has its receiver: the requester need not be told of it any more."""
+        publication = self._network_publications.get(event.registration_id)
+        image = None if publication is None else self._images.get(publication.params.response_correlation_id)
+        if image is not None:
+            image.set_response(None)
 
     def _stream(self, image_id: int) -> Stream | None:
         return (

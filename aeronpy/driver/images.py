@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ from aeronpy._core.native import DriverLog, ImageCore
 from aeronpy.driver import counters, log_files
 from aeronpy.driver.addresses import Address
 from aeronpy.driver.channel_endpoints import when_there_is_room
+from aeronpy.driver.congestion import congestion_settings
 from aeronpy.driver.counters import CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.events import SetupEvent
@@ -18,8 +20,12 @@ from aeronpy.driver.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.session_ids import wrap_i32
 from aeronpy.driver.streams import Stream
 from aeronpy.driver.tasks import Task
+from aeronpy.errors import AeronError
 
+_SETUP_RESPONSE_FLAG = 0x80
 _SETUP_GROUP_FLAG = 0x40
+_FAILURE_TOLD_EVERY_S = 5.0
+_FAILURES_MAX = 1024
 _TERM_MIN, _TERM_MAX = 64 << 10, 1 << 30
 _IMAGE_LOG = 2
 
@@ -38,6 +44,7 @@ class Image(Stream):
         correlation_id = log.correlation_id
         super().__init__(office, correlation_id, setup.session_id, setup.stream_id, log.path)
         self.endpoint = endpoint
+        self.wants_response = bool(setup.flags & _SETUP_RESPONSE_FLAG)
         self.source_identity = str(Address.unpack(setup.source))
         self._counters = StreamCounters(
             office.core,
@@ -64,6 +71,7 @@ class Image(Stream):
 
     def _open(self, setup: SetupEvent, first: NetworkSubscription, log: DriverLog) -> ImageCore:
         join = self.join_position
+        window_length = min(first.window_length, setup.term_length // 2)
         settings = {
             "correlation_id": self.image_id,
             "session_id": self.session_id,
@@ -71,19 +79,22 @@ class Image(Stream):
             "initial_term_id": setup.initial_term_id,
             "active_term_id": setup.active_term_id,
             "term_offset": setup.term_offset,
-            "window_length": min(first.window_length, setup.term_length // 2),
+            "window_length": window_length,
             "reliable": first.reliable,
-            "group": _is_group(setup, first),
+            "group": _is_group(setup, first, self.endpoint),
             "rejoin": first.rejoin,
             "untethered_window_limit_ns": first.untethered_window_limit_ns,
             "untethered_linger_ns": first.untethered_linger_ns,
             "untethered_resting_ns": first.untethered_resting_ns,
             "channel": first.channel.encode("ascii", "replace"),
             "source_identity": self.source_identity.encode(),
-            "group_tag": first.group_tag,
+            "mtu": setup.mtu,
+            "congestion": congestion_settings(
+                first.congestion, self.office.context, self._counters, window_length, setup.mtu
+            ),
             "nak_delay_ns": first.nak_delay_ns,
+            "destination_id": setup.destination_id,
             "source": setup.source,
-            "control": setup.control,
             "rcv_hwm_id": self._counters.add(CounterType.RCV_HWM, join),
             "rcv_pos_id": self._counters.add(CounterType.RCV_POS, join),
             "naks_sent_id": self._counters.add(CounterType.RCV_NAKS_SENT, 0),
@@ -117,6 +128,10 @@ class Image(Stream):
         for subscription in self.readers:
             self.tell_available(subscription)
 
+    def set_response(self, session_id: int | None) -> None:
+        """Tell the source which session answers it, until this is called with None."""
+        self.core.set_response(session_id)
+
     def free(self) -> None:
         """Receiver and core let go of it: nothing stays."""
         self.unlink_all()
@@ -133,6 +148,7 @@ class Images:
         self._office = office
         self._subscriptions = subscriptions
         self._images: dict[int, Image] = {}
+        self._failed: dict[tuple[int, int, int], float] = {}
 
     def __iter__(self) -> Iterator[Image]:
         return iter(list(self._images.values()))
@@ -150,11 +166,27 @@ class Images:
         with endpoint.held():
             try:
                 image = yield from self._image(setup, endpoint)
+            except AeronError:
+                if self._may_tell(setup):
+                    raise
             finally:
                 if image is None:
                     when_there_is_room(lambda: endpoint.core.refuse_image(setup.stream_id, setup.session_id))
         if image is not None:
             image.tell_all_available()
+
+    def _may_tell(self, setup: SetupEvent) -> bool:
+        """A publisher whose image cannot be made asks ten times a second: not each time is news."""
+        now = time.monotonic()
+        stream = (setup.endpoint_id, setup.stream_id, setup.session_id)
+        if now - self._failed.get(stream, -_FAILURE_TOLD_EVERY_S) < _FAILURE_TOLD_EVERY_S:
+            return False
+        if len(self._failed) >= _FAILURES_MAX:
+            self._failed = {key: at for key, at in self._failed.items() if now - at < _FAILURE_TOLD_EVERY_S}
+        if len(self._failed) >= _FAILURES_MAX:
+            return False
+        self._failed[stream] = now
+        return True
 
     def _image(self, setup: SetupEvent, endpoint: ReceiveEndpoint) -> Task[Image | None]:
         wanted = self._subscriptions.of(endpoint, setup.stream_id, setup.session_id)
@@ -198,8 +230,13 @@ class Images:
             image.free()
 
 
-def _is_group(setup: SetupEvent, first: NetworkSubscription) -> bool:
-    return bool(setup.flags & _SETUP_GROUP_FLAG) if first.group is None else first.group
+def _is_group(setup: SetupEvent, first: NetworkSubscription, endpoint: ReceiveEndpoint) -> bool:
+    """Is this one receiver of many, by what the subscription says, or else by how the stream comes?"""
+    if first.group is not None:
+        return first.group
+    destination = endpoint.destination(setup.destination_id)
+    is_multicast = destination is not None and destination.channel.is_multicast
+    return is_multicast or bool(setup.flags & _SETUP_GROUP_FLAG)
 
 
 def _log_settings(
@@ -222,7 +259,8 @@ def _log_settings(
         "untethered_window_limit_timeout_ns": first.untethered_window_limit_ns,
         "untethered_linger_timeout_ns": first.untethered_linger_ns,
         "untethered_resting_timeout_ns": first.untethered_resting_ns,
-        "group": _is_group(setup, first),
+        "group": _is_group(setup, first, endpoint),
+        "is_response": bool(setup.flags & _SETUP_RESPONSE_FLAG),
         "rejoin": first.rejoin,
         "reliable": first.reliable,
         "sparse": first.sparse,
