@@ -820,6 +820,12 @@ class SendEndpointCore:
         """Hand it to the sender; CapacityError when the sender's queue is full now."""
     def remove(self) -> None:
         """Ask the sender to let go of it; CapacityError when the sender's queue is full now."""
+    def add_destination(self, destination_id: int, address: Buffer | None) -> None:
+        """Send there too; the address of a name that nobody knows yet is None. CapacityError as above."""
+    def remove_destination(self, destination_id: int) -> None:
+        """Send there no more; nothing when it is not there. CapacityError as above."""
+    def move(self, destination_id: int, address: Buffer) -> None:
+        """The name of a destination, or with -1 of the channel, has another address now. CapacityError as above."""
     def free(self) -> None:
         """Close its socket, once the sender let go of it. Safe twice."""
 

@@ -14,9 +14,6 @@ __all__ = ["MS", "MediaDriverContext", "ThreadingMode"]
 
 # Of these, other values are refused until what they ask for is there.
 _SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
-    "unicast_flow_control_supplier": ("unicast_max",),
-    "multicast_flow_control_supplier": ("multicast_max",),
-    "sender_wildcard_port_range": ((0, 0),),
     "receiver_wildcard_port_range": ((0, 0),),
 }
 

@@ -28,6 +28,8 @@ class CounterType(IntEnum):
     PUB_POS = 12
     SND_BPE = 13
     LOCAL_SOCKADDR = 14
+    FC_RECEIVERS = 17
+    MDC_NUM_DEST = 18
     SND_NAKS_RECEIVED = 19
     RCV_NAKS_SENT = 20
 
@@ -49,6 +51,7 @@ _NAMES: Final = {
     CounterType.RCV_POS: "rcv-pos",
     CounterType.SND_LMT: "snd-lmt",
     CounterType.SND_BPE: "snd-bpe",
+    CounterType.FC_RECEIVERS: "fc-receivers",
     CounterType.SND_NAKS_RECEIVED: "snd-naks-received",
     CounterType.RCV_NAKS_SENT: "rcv-naks-sent",
 }
