@@ -810,6 +810,26 @@ def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
 
 @final
+class GossipCore:
+    """A socket that tells and hears names, on a native thread or where `do_work` is called. Any thread may ask it."""
+
+    def __new__(cls, core: DriverCore, settings: dict[str, Any]) -> Self: ...
+    def start(self, cpu: int) -> None:
+        """Run on a thread of its own, which never takes the GIL; cpu -1: any."""
+    def do_work(self) -> int:
+        """A cycle on this thread (INVOKER)."""
+    def bound_address(self) -> bytes:
+        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
+    def set_bootstrap(self, index: int, address: Buffer) -> None:
+        """Whom to tell from the start."""
+    def is_neighbor(self, address: Buffer) -> bool:
+        """Was it heard from, or of, lately?"""
+    def find(self, name: str) -> str | None:
+        """The IP address of a name as text; None when nobody spoke of it lately."""
+    def free(self) -> None:
+        """End its thread and close its socket. Safe twice."""
+
+@final
 class SendEndpointCore:
     """The socket that the publications of one channel send from."""
 

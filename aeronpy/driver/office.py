@@ -31,7 +31,7 @@ class Office:
             context.publication_reserved_session_id_high,
         )
         self.logs = LogFiles(context, core.directory, agent, self.warn)
-        self.naming = Naming(context, core, supply(context))
+        self.naming = Naming(context, core, supply(context, core))
         self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
 
     def send(self, reply: Reply) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from aeronpy._core.native import DriverCore
 from aeronpy.driver import system_counters
-from aeronpy.driver.addresses import Address, parse_address
+from aeronpy.driver.addresses import Address, is_literal, parse_address, resolve_address
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.names.resolver import NameResolver
@@ -48,19 +48,28 @@ class Naming:
         assert isinstance(parsed, UdpChannel)
         return parsed
 
-    def resolve_again(self, written: str) -> Task[Address]:
-        """Where ``host:port`` is by now; error 9 where nobody knows. Nobody waits for it but who asked."""
+    def resolve(self, written: str, channel: str, *, is_again: bool) -> Task[Address]:
+        """Where ``host:port`` is: error 1 where it is no address, 9 where nobody knows the host.
+
+        ``is_again``: it was resolved before, and nobody waits for it now.
+        """
 
         def resolve() -> Address:
-            host, port = parse_address(written, written)
-            return Address(self._timed(host, is_again=True), port)
+            host, port = parse_address(written, channel)
+            return Address(self._timed(host, is_again=is_again), port)
 
+        if is_literal(written):
+            return resolve_address(written, channel)
         try:
-            found = yield Job(Lane.UPKEEP, resolve)
+            found = yield Job(Lane.UPKEEP if is_again else Lane.NAMES, resolve)
         finally:
             self._note_times()
         assert isinstance(found, Address)
         return found
+
+    def do_work(self) -> int:
+        """A turn of the decision thread."""
+        return self._resolver.do_work()
 
     def _first(self, host: str) -> str:
         return self._timed(host, is_again=False)

@@ -15,6 +15,10 @@ class NameResolver:
         """
         raise NotImplementedError
 
+    def do_work(self) -> int:
+        """What is to be done on the decision thread now; called with each of its turns. Returns how much that was."""
+        return 0
+
     def close(self) -> None:
         """The driver ends."""
 
