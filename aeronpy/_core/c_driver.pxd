@@ -326,6 +326,40 @@ cdef extern from "apy/conductor.h" nogil:
                                    int32_t length)
 
 
+cdef extern from "apy/agent_runner.h" nogil:
+    ctypedef struct apy_agent_t:
+        const char *role_name
+        int (*do_work)(void *state) noexcept
+        void *state
+    ctypedef struct apy_agent_runner_t:
+        pass
+    int apy_agent_runner_start(apy_agent_runner_t *runner, const apy_agent_t *agents, int agent_count,
+                               const apy_idle_t *idle, const char *thread_name, int cpu)
+    void apy_agent_runner_stop(apy_agent_runner_t *runner)
+
+
+cdef extern from "apy/gossip.h" nogil:
+    enum:
+        APY_GOSSIP_BOOTSTRAPS_MAX
+    ctypedef struct apy_gossip_t:
+        pass
+    ctypedef struct apy_gossip_params_t:
+        const char *name
+        sockaddr_storage bind_to
+        int64_t neighbor_timeout_ms
+        int64_t self_interval_ms
+        int64_t neighbor_interval_ms
+        int64_t *neighbor_count
+        int64_t *cache_count
+    int apy_gossip_open(apy_driver_context_t *context, const apy_gossip_params_t *params, apy_gossip_t **gossip)
+    void apy_gossip_free(apy_gossip_t *gossip)
+    int apy_gossip_do_work(void *gossip) noexcept
+    const sockaddr_storage *apy_gossip_bound_address(const apy_gossip_t *gossip)
+    void apy_gossip_set_bootstrap(apy_gossip_t *gossip, int index, const sockaddr_storage *address)
+    bint apy_gossip_is_neighbor(apy_gossip_t *gossip, const sockaddr_storage *address)
+    int apy_gossip_find(apy_gossip_t *gossip, const char *name, sockaddr_storage *address)
+
+
 cdef extern from "apy/driver.h" nogil:
     ctypedef enum apy_threading_mode_t:
         APY_THREADING_DEDICATED

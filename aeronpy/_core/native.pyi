@@ -23,6 +23,20 @@ def parse_duration_ns(text: str) -> int:
 def name_thread(name: str) -> None:
     """Let the system call this thread so; it shows the first 15 letters."""
 
+@final
+class IdleStrategy:
+    """What a thread does when a duty cycle found no work, by name and arguments as Aeron's settings give them."""
+
+    def __new__(cls, name: str, arguments: str = "") -> Self: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> str: ...
+    def idle(self, work_count: int = 0) -> None:
+        """Idle if work_count is 0 or less, without the GIL; hears signals."""
+    def reset(self) -> None:
+        """Begin again, as after work."""
+
 # --- logbuffer ---
 
 @final
@@ -139,6 +153,9 @@ class CountersReader:
     def __iter__(self) -> Iterator[CounterInfo]: ...
     def info(self, counter_id: int) -> CounterInfo | None: ...
     def value(self, counter_id: int) -> int: ...
+    def state(self, counter_id: int) -> int:
+        """Return the state of an id: 1 allocated, -1 given back, 0 never used."""
+    def free_for_reuse_deadline_ms(self, counter_id: int) -> int: ...
     def find_by_registration(self, type_id: int, registration_id: int) -> int | None: ...
     def find_by_key(self, type_id: int, key: int) -> int | None: ...
 
@@ -235,6 +252,14 @@ class CncMapping:
     def __new__(cls, directory: str, timeout_ms: int) -> Self: ...
     @property
     def directory(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def start_timestamp_ms(self) -> int: ...
+    @property
+    def client_liveness_timeout_ns(self) -> int: ...
+    @property
+    def counters(self) -> CountersReader: ...
 
 def driver_is_active(directory: str, timeout_ms: int = 10_000) -> bool:
     """Whether a media driver lives in a directory; waits for one that is starting."""
@@ -280,12 +305,12 @@ class ClientCore:
     def counters(self) -> CountersReader: ...
     @property
     def cnc(self) -> CncMapping: ...
-    def start(self) -> None: ...
+    def start(self, idle: IdleStrategy | None = None) -> None: ...
     def do_work(self) -> int: ...
     def close(self) -> None: ...
     def next_correlation_id(self) -> int: ...
     def command(self, type: int, body: Buffer) -> None: ...
-    def post(self, type: int, body: Buffer) -> None: ...
+    def post(self, type: int, body: Buffer) -> bool: ...
     def watch(self, id: int) -> None: ...
     def unwatch(self, id: int) -> None: ...
     def watch_counters(self, wanted: bool) -> None: ...
@@ -310,6 +335,10 @@ class CounterBase:
         """The value, seeing all that its writer did before."""
     def set(self, value: int) -> None:
         """Store a value after all that was done before."""
+    def get_and_set(self, value: int) -> int:
+        """Store a value atomically; returns the one before."""
+    def increment(self) -> int:
+        """Add one atomically; returns the value before."""
     def get_and_add(self, delta: int) -> int:
         """Add atomically; returns the value before."""
     def compare_and_set(self, expected: int, value: int) -> bool:
@@ -645,7 +674,13 @@ class SubscriptionBase:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
     def _attach(
-        self, core: ClientCore, channel: str, stream_id: int, registration_id: int, channel_status_id: int
+        self,
+        core: ClientCore,
+        channel: str,
+        stream_id: int,
+        registration_id: int,
+        channel_status_id: int,
+        error_handler: Callable[[Exception], object] | None = None,
     ) -> None: ...
     def _set_images(self, images: tuple[Image, ...]) -> None: ...
     def _mark_closed(self) -> None: ...
@@ -808,6 +843,26 @@ class IpcPublicationCore:
 
 def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
+
+@final
+class GossipCore:
+    """A socket that tells and hears names, on a native thread or where `do_work` is called. Any thread may ask it."""
+
+    def __new__(cls, core: DriverCore, settings: dict[str, Any]) -> Self: ...
+    def start(self, cpu: int) -> None:
+        """Run on a thread of its own, which never takes the GIL; cpu -1: any."""
+    def do_work(self) -> int:
+        """A cycle on this thread (INVOKER)."""
+    def bound_address(self) -> bytes:
+        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
+    def set_bootstrap(self, index: int, address: Buffer) -> None:
+        """Whom to tell from the start."""
+    def is_neighbor(self, address: Buffer) -> bool:
+        """Was it heard from, or of, lately?"""
+    def find(self, name: str) -> str | None:
+        """The IP address of a name as text; None when nobody spoke of it lately."""
+    def free(self) -> None:
+        """End its thread and close its socket. Safe twice."""
 
 @final
 class SendEndpointCore:

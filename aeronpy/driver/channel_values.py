@@ -13,6 +13,7 @@ from aeronpy.uri import (
     ChannelUri,
     parse_bool,
     parse_duration_ns,
+    parse_integer,
     parse_size,
 )
 
@@ -85,10 +86,7 @@ def _parse_i64(text: str) -> int | None:
 
 
 def _parse_integer(text: str, bits: int) -> int:
-    value = int(text)
-    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
-        raise ValueError(f"{value} does not fit in {bits} bits")
-    return value
+    return parse_integer(text, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def response_correlation_id_of(uri: ChannelUri) -> int:

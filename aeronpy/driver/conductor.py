@@ -28,6 +28,7 @@ from aeronpy.driver.multi_destination import MultiDestination
 from aeronpy.driver.network_publications import NetworkPublications
 from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
+from aeronpy.driver.receive_names import ReceiveNames
 from aeronpy.driver.resource_agent import ResourceAgent
 from aeronpy.driver.responses import Responses
 from aeronpy.driver.send_destinations import SendDestinations
@@ -70,6 +71,7 @@ class DriverConductor:
         self._multi_destination = MultiDestination(
             self._office, self._network_subscriptions, self._ipc_subscriptions, self._spy_subscriptions
         )
+        self._receive_names = ReceiveNames(self._office, self._network_subscriptions)
         self._images = Images(self._office, self._network_subscriptions)
         responses = Responses(self._network_subscriptions, self._images)
         self._network_publications = NetworkPublications(self._office, self._clients, responses)
@@ -88,7 +90,7 @@ class DriverConductor:
         found = self._core.poll_events(EVENTS_PER_POLL)
         for type_id, record in found:
             self._on_event(EventType(type_id), record)
-        return len(found) + self._tasks.advance()
+        return len(found) + self._tasks.advance() + self._office.naming.do_work()
 
     def stop(self) -> None:
         """Make ``run`` return. Safe from any thread, and twice."""
@@ -99,6 +101,7 @@ class DriverConductor:
         """End the resource agent and what waits for it, after ``run`` has returned."""
         self._agent.close()
         self._tasks.close()
+        self._office.naming.close()
 
     # --- commands ---
 
@@ -369,8 +372,8 @@ class DriverConductor:
                 self._on_command(events.command(record))
 
     def _on_silent(self, kind: EventType, event: events.SilentEvent) -> None:
-        if not event.is_receive:
-            self._tasks.start(self._guarded(kind, self._send_destinations.on_silent(event)))
+        silent = self._receive_names if event.is_receive else self._send_destinations
+        self._tasks.start(self._guarded(kind, silent.on_silent(event)))
 
     def _on_client_expired(self, client_id: int) -> None:
         self._lines.drop(client_id)

@@ -14,7 +14,6 @@ __all__ = ["MS", "MediaDriverContext", "ThreadingMode"]
 
 # Of these, other values are refused until what they ask for is there.
 _SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
-    "name_resolver_supplier": ("default",),
     "receiver_wildcard_port_range": ((0, 0),),
 }
 
@@ -58,6 +57,11 @@ class MediaDriverContext(DriverOptions):
                 raise ArgumentError(f"{name} is {capacity + trailer}: without {trailer} it must be a power of two")
         self._check_order()
         self._check_refused()
+        if self.name_resolver_supplier == "driver" and not self.resolver_interface:
+            raise ArgumentError(
+                "name_resolver_supplier is 'driver' without resolver_interface: set aeron.driver.resolver.interface, "
+                "the host:port where other drivers reach this one"
+            )
         if self.resolver_interface and not self.resolver_name:
             raise ArgumentError(
                 f"resolver_interface is {self.resolver_interface!r} without resolver_name: other drivers could not "

@@ -28,10 +28,13 @@ class CounterType(IntEnum):
     PUB_POS = 12
     SND_BPE = 13
     LOCAL_SOCKADDR = 14
+    RESOLVER_NEIGHBORS = 15
+    RESOLVER_CACHE = 16
     FC_RECEIVERS = 17
     MDC_NUM_DEST = 18
     SND_NAKS_RECEIVED = 19
     RCV_NAKS_SENT = 20
+    BOOTSTRAP_NEIGHBOR = 21
 
 
 class ChannelStatus(IntEnum):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aeronpy._core.native import ReceiveDestinationCore
 from aeronpy.driver.addresses import Address
 from aeronpy.driver.channel_endpoints import when_there_is_room
-from aeronpy.driver.counters import ChannelStatus, add_local_address
+from aeronpy.driver.counters import NULL_ID, ChannelStatus, add_local_address
 from aeronpy.driver.udp_channel import UdpChannel
 
 if TYPE_CHECKING:
@@ -21,10 +21,12 @@ class ReceiveDestination:
         office = endpoint.office
         self.channel = channel
         self.destination_id = destination_id
+        self.control = channel.local  # where its publisher is, when it names one
         self._native = office.core
         self._core = ReceiveDestinationCore(endpoint.core, channel.native_settings(office.context), destination_id)
+        self.bound = str(Address.unpack(self._core.bound_address()))
+        self._address_id = NULL_ID
         try:
-            self.bound = str(Address.unpack(self._core.bound_address()))
             self._address_id = add_local_address(
                 office.core,
                 is_send=False,
@@ -32,10 +34,10 @@ class ReceiveDestination:
                 address=self.bound,
                 registration_id=destination_id,
             )
+            when_there_is_room(self._core.add)
         except BaseException:
-            self._core.free()
+            self.free()
             raise
-        when_there_is_room(self._core.add)
 
     def remove(self) -> None:
         """Have the receiver let go of it; `free` follows."""
@@ -48,9 +50,12 @@ class ReceiveDestination:
 
     def redirect(self, control: Address) -> None:
         """The name of its explicit control address stands for another one now."""
+        self.control = control
         when_there_is_room(lambda: self._core.set_control(control.pack()))
 
     def free(self) -> None:
         """The receiver let go of it."""
         self._core.free()
-        self._native.free_counter(self._address_id)
+        if self._address_id != NULL_ID:
+            self._native.free_counter(self._address_id)
+            self._address_id = NULL_ID

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from aeronpy.driver import system_counters
-from aeronpy.driver.addresses import Address, is_literal, parse_address, resolve_address
+from aeronpy.driver.addresses import Address, is_literal, parse_address
 from aeronpy.driver.channel_values import IPC_PREFIX, SPY_CHANNEL_PREFIX, check_destination, parse_channel
 from aeronpy.driver.commands import Destination, RemoveDestinationById
 from aeronpy.driver.error_code import ErrorCode, refuse, text_of
 from aeronpy.driver.events import SilentEvent
 from aeronpy.driver.network_publications import NetworkPublications
 from aeronpy.driver.office import Office
-from aeronpy.driver.resource_agent import Job, Lane
 from aeronpy.driver.send_endpoints import SendEndpoint
 from aeronpy.driver.tasks import Task
 from aeronpy.errors import AeronError, RegistrationError
@@ -30,7 +29,7 @@ class SendDestinations:
         text = _endpoint_text(command.channel)
         address: Address | None = None
         try:
-            address = yield from self._resolve(text, command.channel, Lane.NAMES)
+            address = yield from self._office.naming.resolve(text, command.channel, is_again=False)
         except RegistrationError as error:
             if error.error_code != ErrorCode.UNKNOWN_HOST:
                 raise
@@ -49,7 +48,7 @@ class SendDestinations:
         text = _endpoint_text(command.channel)
         address: Address | None = None
         try:
-            address = yield from self._resolve(text, command.channel, Lane.NAMES)
+            address = yield from self._office.naming.resolve(text, command.channel, is_again=False)
         except RegistrationError as error:
             if error.error_code != ErrorCode.UNKNOWN_HOST:
                 raise
@@ -71,7 +70,7 @@ class SendDestinations:
             return
         self._in_resolution.add(key)
         try:
-            address = yield from self._resolve(text, endpoint.channel.text, Lane.UPKEEP)
+            address = yield from self._office.naming.resolve(text, endpoint.channel.text, is_again=True)
         except AeronError as error:
             self._office.core.record_error(text_of(error))
             return
@@ -80,13 +79,6 @@ class SendDestinations:
         if not endpoint.is_closing and address.is_v6 == endpoint.channel.local.is_v6:
             if endpoint.move(event.destination_id, address):
                 self._office.core.count(system_counters.RESOLUTION_CHANGES)
-
-    def _resolve(self, text: str, channel: str, lane: Lane) -> Task[Address]:
-        if is_literal(text):
-            return resolve_address(text, channel)
-        found = yield Job(lane, lambda: resolve_address(text, channel))
-        assert isinstance(found, Address)
-        return found
 
     def _endpoint_of(self, registration_id: int, client_id: int) -> SendEndpoint:
         publication = self._publications.get(registration_id)

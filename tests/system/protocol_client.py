@@ -150,6 +150,11 @@ class ProtocolClient:
         padded = reason.ljust(4, b"\0")
         return self.command(REJECT_IMAGE, f"qqi{len(padded)}s", image_id, position, len(reason), padded)
 
+    def is_read(self) -> bool:
+        """Has the driver taken all that was written?"""
+        trailer = self._ring + self._ring_capacity
+        return self._i64(trailer + 128) == self._i64(trailer + 384)
+
     # --- events ---
 
     def receive(self) -> Event | None:

@@ -164,13 +164,13 @@ bool apy_image_is_end_of_stream(const apy_image_t *image)
 /* --- life --- */
 
 static void init_delay(apy_nak_delay_t *delay, const apy_driver_config_t *config, const apy_image_params_t *params,
-                       int64_t now_ns)
+                       int64_t receiver_id, int64_t now_ns)
 {
     const int64_t ratio = config->nak_unicast_retry_ratio;
     if (!params->reliable) {
         apy_nak_delay_fixed(delay, 0, 0);
     } else if (params->group) {
-        const uint64_t seed = (uint64_t)now_ns * 31 + (uint64_t)params->correlation_id;
+        const uint64_t seed = (uint64_t)receiver_id ^ ((uint64_t)now_ns * 31 + (uint64_t)params->correlation_id);
         apy_nak_delay_random(delay, config->nak_multicast_max_backoff_ns, config->nak_multicast_group_size, seed);
     } else if (params->nak_delay_ns >= 0) {
         apy_nak_delay_fixed(delay, params->nak_delay_ns, params->nak_delay_ns * ratio);
@@ -187,7 +187,7 @@ static void init(apy_image_t *made, apy_driver_context_t *context, apy_receive_e
     const int64_t join_position =
         apy_position_of(params->active_term_id, params->term_offset, log->shift, params->initial_term_id);
     apy_nak_delay_t delay;
-    init_delay(&delay, &context->config, params, now_ns);
+    init_delay(&delay, &context->config, params, endpoint->receiver_id, now_ns);
 
     made->context = context;
     made->endpoint = endpoint;

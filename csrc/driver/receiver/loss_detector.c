@@ -9,12 +9,21 @@ void apy_nak_delay_fixed(apy_nak_delay_t *delay, int64_t first_ns, int64_t retry
     *delay = (apy_nak_delay_t){.first_ns = first_ns, .retry_ns = retry_ns};
 }
 
+/* Seeds that are alike, as those of receivers that start together, must not begin alike. */
+static uint64_t mix(uint64_t seed)
+{
+    seed += UINT64_C(0x9E3779B97F4A7C15);
+    seed = (seed ^ (seed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    seed = (seed ^ (seed >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return seed ^ (seed >> 31);
+}
+
 void apy_nak_delay_random(apy_nak_delay_t *delay, int64_t max_backoff_ns, int64_t group_size, uint64_t seed)
 {
     *delay = (apy_nak_delay_t){.is_random = true,
                                .backoff_ns = (double)max_backoff_ns,
                                .lambda = log((double)(group_size < 1 ? 1 : group_size)) + 1.0,
-                               .state = seed | 1};
+                               .state = mix(seed) | 1};
 }
 
 static double next_uniform(uint64_t *state)
