@@ -132,9 +132,9 @@ def parse_port_range(given: str) -> tuple[int, int]:
     return low, high
 
 
-def parse_processors(given: str) -> int:
-    """A processor's number, -1 for any; ValueError for anything else."""
+def parse_i32(given: str) -> int:
+    """A number of 32 bits; ValueError for any other."""
     number = int(given)
-    if number < -1:
-        raise ValueError(f"{given!r} is no processor's number, nor -1 for any")
+    if not -(1 << 31) <= number < 1 << 31:
+        raise ValueError(f"{given!r} is not within 32 bits")
     return number
