@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from aeronpy import Aeron
 from aeronpy._core.native import CncFile
+from aeronpy.errors import RegistrationError
 from aeronpy.observe.counters import Counter, read_counters
 from aeronpy.observe.keys import AddressKey
 from tests.interop.matrix import cell
@@ -88,3 +90,59 @@ def test_counters_are_those_of_the_c_driver(stage: Stage, threading: Any) -> Non
         assert [each for each in theirs if each not in ours] == []
         assert [each for each in ours if each not in theirs] == []
         assert len(ours) == len(theirs)
+
+
+# Counters that say how long something took, or that move by chance on a busy machine.
+BY_CHANCE = {12, 13, 26, 27, 28, 29, 30, 31, 32, 33, 37}
+LOSS = {
+    "AERON_UDP_CHANNEL_INCOMING_INTERCEPTORS": "loss",
+    "AERON_UDP_CHANNEL_TRANSPORT_BINDINGS_LOSS_ARGS": "rate=0.2|seed=7|recv-msg-mask=0x2",
+}
+
+
+def provoke(driver: Driver, port: int) -> dict[str, int]:
+    """Loss, gap fills, revocation, rejection, nonsense; the system counters that moved, and by how much."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{port}|term-length=64k"
+    with Aeron.connect(aeron_dir=str(driver.aeron_dir)) as aeron:
+
+        def value(system_counter: int) -> int:
+            found = aeron.counters_reader.value(system_counter)
+            assert found is not None
+            return found
+
+        streams = []
+        for stream_id, extra in ((1, ""), (2, "|reliable=false")):
+            subscription = aeron.add_subscription(channel + extra, stream_id)
+            publication = aeron.add_exclusive_publication(channel, stream_id)
+            until(lambda s=subscription, p=publication: s.is_connected and p.is_connected)  # type: ignore[misc]
+            streams.append((publication, subscription))
+            for _ in range(300):
+                while publication.offer(bytes(1000)) <= 0:
+                    subscription.poll(lambda *_: None, 50)
+            until(lambda s=subscription: value(11) > 0 and s.poll(lambda *_: None, 50) == 0)  # type: ignore[misc]
+        until(lambda: value(23) > 0)
+        streams[1][0].revoke()
+        until(lambda: value(41) > 0)
+        streams[0][1].images[0].reject("not wanted")
+        until(lambda: value(38) > 0)
+        with pytest.raises(RegistrationError):
+            aeron.add_publication("aeron:udp?endpoint=127.0.0.1:1|mtu=100", 3, strict=False)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nonsense:
+            while value(14) == 0:
+                nonsense.sendto(b"\x40\0\0\0\x07\0\1\0", ("127.0.0.1", port))
+                time.sleep(0.01)
+    return {counter.label.split(":")[0]: counter.value for counter in counters_of(driver) if counter.type_id == 0}
+
+
+@cell("counters.system", "driver", "c")
+def test_the_same_events_move_the_same_system_counters(stage: Stage) -> None:
+    port = free_port()
+    moved = {}
+    for make in ("ours", "c"):
+        driver = stage.driver(make, make, settings=LOSS)  # type: ignore[arg-type]
+        values = provoke(driver, port)
+        moved[make] = {label: values[label] != 0 for at, label in enumerate(values) if at not in BY_CHANCE}
+        driver.close()
+
+    assert moved["ours"] == moved["c"]
+    assert sum(moved["ours"].values()) > 20
