@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import re
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, overload
@@ -107,10 +108,12 @@ class Choice(Option[str]):
         *,
         environment: str | None = None,
         aliases: tuple[str, ...] = (),
+        plugins: bool = False,
         doc: str = "",
     ) -> None:
         super().__init__(property_name, default, self.canonical, environment=environment, aliases=aliases, doc=doc)
         self.choices = tuple(spellings)
+        self._plugins = plugins
         self._canonical = {other: name for name, others in spellings.items() for other in (name, *others)}
 
     def canonical(self, given: str) -> str:
@@ -118,8 +121,8 @@ class Choice(Option[str]):
         return self._canonical.get(given.strip(), given)
 
     def check(self, value: str) -> None:
-        """Raise `ArgumentError` for a word that is none of the choices."""
-        if value not in self.choices:
+        """Raise `ArgumentError` for a word that is none of the choices, nor ``module:function`` where that is one."""
+        if value not in self.choices and not (self._plugins and ":" in value):
             raise ArgumentError(
                 f"{self.name} ({self.property_name}) is {value!r}, which is none of {', '.join(self.choices)}"
                 + nearest_text(value, self._canonical)
@@ -145,12 +148,19 @@ def duration(
     return Option(
         property_name,
         default_ns,
-        parse_duration_ns,
+        _parse_duration,
         environment=environment,
         aliases=aliases,
         minimum=minimum_ns,
+        maximum=(1 << 63) - 1,
         doc=doc,
     )
+
+
+def _parse_duration(given: str) -> int:
+    """Nanoseconds, of however many digits: what is too long is clamped, as everything outside its range."""
+    found = re.fullmatch(r"(\d{19,})([num]?s)?", given)
+    return 1 << 63 if found is not None and int(found[1]) >= 1 << 63 else parse_duration_ns(given)
 
 
 def size(
@@ -250,7 +260,7 @@ class Settings:
 
     def _read(self, option: Option[Any], given: str, origin: str) -> None:
         try:
-            value = option.parse(given)
+            value = option.parse(given.strip())
         except ValueError as error:
             _log.warning("%s: %s; the default %r is kept", origin, error, option.default)
             return

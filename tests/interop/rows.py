@@ -123,7 +123,7 @@ NETWORK = (
         ("dynamic", "dynamic control mode"),
         ("manual", "manual control mode"),
         ("add_remove", "destinations added and removed at run time"),
-        ("by_id", "destinations removed by id"),
+        ("by_id", "destinations removed by id", {"*/c/in": "the C client does not tell a destination's id"}),
         ("re_resolution", "re-resolution"),
         ("explicit_control", "receivers behind explicit control endpoints"),
     ),

@@ -122,7 +122,9 @@ def test_clients_in_several_processes(house: House, cell: Cell) -> None:
     driver, stage = house.driver(make), house.stage
     source, target = ("ours", cell.peer) if cell.direction == "out" else (cell.peer, "ours")
     channel, stream = ipc(), 5000 + house.side("ours", driver).stream_id
-    readers = [stage.lone_program(each, "subscribe", driver, channel, until=100, stream=stream) for each in (target, "ours")]
+    readers = [
+        stage.lone_program(each, "subscribe", driver, channel, until=100, stream=stream) for each in (target, "ours")
+    ]
     for each in readers:
         each.expect("READY")
     writer = stage.lone_program(source, "publish", driver, channel, count=100, stream=stream, hold=0)

@@ -125,10 +125,7 @@ class Subscription:
         come = client.keep(c_api.IMAGE, lambda _, _s, image: ["image", self._session(image)])
         gone = client.keep(c_api.IMAGE, lambda _, _s, image: ["image gone", self._session(image), self._revoked(image)])
         images = (come, None, gone, None)
-        name = "async_add_subscription"
-        pending = c_api.begin(name, client.pointer, channel.encode(), c_int32(int(stream)), *images)
-        self._registration_id = int(call(f"{name}_get_registration_id", pending))
-        self._pointer = c_api.awaited(f"{name}_poll", pending, c_void_p())
+        self._pointer = done("async_add_subscription", client.pointer, channel.encode(), c_int32(int(stream)), *images)
 
     @staticmethod
     def _session(image: int) -> int:
@@ -175,9 +172,14 @@ class Subscription:
         return images
 
     def look(self) -> dict[str, Any]:
+        constants = c_api.SubscriptionConstants()
+        call("subscription_constants", self._pointer, byref(constants))
         return {
             "images": self._images(),
-            "registration_id": self._registration_id,
+<<<<<<< HEAD
+=======
+            "registration_id": constants.registration_id,
+>>>>>>> main
             "is_connected": call("subscription_is_connected", self._pointer),
             "is_closed": call("subscription_is_closed", self._pointer),
             "channel_status": call("subscription_channel_status", self._pointer),

@@ -1,4 +1,4 @@
-"""Multi-destination publications and subscriptions."""
+"""Multi-destination subscriptions: several transports, streams inside the driver, spies."""
 
 from __future__ import annotations
 
@@ -21,56 +21,6 @@ def house_settings() -> dict[str, str]:
 
 def to(port: int) -> str:
     return f"aeron:udp?endpoint=127.0.0.1:{port}"
-
-
-@every("mdc.manual", "mdc.add_remove", "client.setup.destinations")
-def test_manual_destinations_come_and_go(house: House, cell: Cell) -> None:
-    pair, (first_port, second_port) = house.ends(cell), (free_port(), free_port())
-    first, second = pair.target.subscription(udp(port=first_port)), pair.target.subscription(udp(port=second_port))
-    publication = pair.source.publication(MANUAL, exclusive=True)
-    session = publication.look()["session_id"]
-    publication.add_destination(to(first_port))
-    ends.cross(publication, first, MESSAGES)
-    publication.add_destination(to(second_port))
-    ends.image_of(second, session)
-    got = ends.cross(publication, first, MESSAGES[:6])
-    assert second.receive(6) == got
-
-    publication.remove_destination(to(first_port))
-    ends.until(lambda: not first.look()["images"], "the image without a source going")
-    ends.cross(publication, second, MESSAGES)
-    assert pair.target.events("image gone", session) == [[session, False]]
-
-
-@every("mdc.by_id")
-def test_destinations_are_removed_by_id(house: House, cell: Cell) -> None:
-    pair, ports = house.ends(cell), (free_port(), free_port())
-    subscriptions = [pair.target.subscription(udp(port=each)) for each in ports]
-    publication = pair.source.publication(MANUAL, exclusive=True)
-    numbers = [publication.add_destination(to(each)) for each in ports]
-    for each in subscriptions:
-        ends.image_of(each, publication.look()["session_id"])
-    got = ends.cross(publication, subscriptions[0], MESSAGES[:6])
-    assert subscriptions[1].receive(6) == got
-
-    publication.remove_destination_by_id(numbers[1])
-    ends.until(lambda: not subscriptions[1].look()["images"], "the image without a source going")
-    ends.cross(publication, subscriptions[0], MESSAGES)
-
-
-@every("mdc.dynamic", "mdc.explicit_control")
-def test_receivers_come_to_a_dynamic_publication(house: House, cell: Cell) -> None:
-    pair, control = house.ends(cell), f"control=127.0.0.1:{free_port()}"
-    publication = pair.source.publication(f"aeron:udp?{control}|control-mode=dynamic|term-length={TERM_LENGTH}|fc=min")
-    first = pair.target.subscription(f"aeron:udp?endpoint=127.0.0.1:{free_port()}|{control}")
-    ends.cross(publication, first, MESSAGES)
-    second = pair.target.subscription(f"aeron:udp?endpoint=127.0.0.1:{free_port()}|{control}")
-    ends.image_of(second, publication.look()["session_id"])
-    got = ends.cross(publication, first, MESSAGES[:6])
-    assert second.receive(6) == got
-
-    first.close()
-    ends.cross(publication, second, MESSAGES)
 
 
 @every("mds.manual", "mds.network", "client.setup.destinations")
