@@ -176,10 +176,7 @@ class Subscription:
         call("subscription_constants", self._pointer, byref(constants))
         return {
             "images": self._images(),
-<<<<<<< HEAD
-=======
             "registration_id": constants.registration_id,
->>>>>>> main
             "is_connected": call("subscription_is_connected", self._pointer),
             "is_closed": call("subscription_is_closed", self._pointer),
             "channel_status": call("subscription_channel_status", self._pointer),
