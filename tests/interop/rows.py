@@ -256,7 +256,7 @@ NETWORK = (
         ("shm", "directory on /dev/shm"),
         ("elsewhere", "directory elsewhere"),
         ("warn", "warn option", INSIDE),
-        ("delete", "delete options"),
+        ("delete", "delete options", INSIDE),
         ("clean_up", "unused-file clean-up", INSIDE),
     ),
     capability(

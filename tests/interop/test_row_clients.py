@@ -153,3 +153,19 @@ def test_a_driver_of_another_version_is_told_apart(stage: Stage, cell: Cell) -> 
         file.write(struct.pack("<i", version))
     with Aeron.connect(aeron_dir=str(driver.aeron_dir)) as aeron:
         aeron.add_publication(IPC, 1)
+
+
+@every("client.driver.upgraded", where=lambda each: each.ours == "driver")
+def test_a_driver_of_ours_of_another_version_is_told_apart(stage: Stage, house: House, cell: Cell) -> None:
+    driver = stage.driver("ours", "upgraded")
+    cnc = driver.aeron_dir / "cnc.dat"
+    (version,) = struct.unpack("<i", cnc.read_bytes()[:4])
+    with cnc.open("r+b") as file:
+        file.write(struct.pack("<i", version + (1 << 16)))
+    with pytest.raises(ends.Refused, match="(?i)version"):
+        ends.ToldClient(house.agent(cell.peer), str(driver.aeron_dir), 2000)
+    with cnc.open("r+b") as file:
+        file.write(struct.pack("<i", version))
+    client = ends.ToldClient(house.agent(cell.peer), str(driver.aeron_dir), 2000)
+    client.publication(IPC)
+    client.close()

@@ -55,7 +55,8 @@ def test_every_gap_is_found_and_filled(house: House, cell: Cell) -> None:
 
 @every("loss.nak_delay")
 def test_a_gap_is_asked_for_after_the_delay(house: House, cell: Cell) -> None:
-    pair, channel = house.wire(cell, dropping), udp()
+    # A resend that is lost too is asked for after the delay times the ratio.
+    pair, channel = house.wire(cell, lambda make: dropping(make) | {"AERON_NAK_UNICAST_RETRY_DELAY_RATIO": "1"}), udp()
     subscription = pair.target.subscription(f"{channel}|nak-delay=60ms")
     publication = pair.source.publication(channel, exclusive=True)
     ends.cross(publication, subscription, [b"the start"])
