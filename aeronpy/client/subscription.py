@@ -12,7 +12,7 @@ from aeronpy.client.message import Message
 from aeronpy.client.protocol import Command
 from aeronpy.client.status import channel_status, local_socket_addresses
 from aeronpy.client.values import ChannelStatus
-from aeronpy.errors import ArgumentError
+from aeronpy.errors import ArgumentError, StateError
 from aeronpy.uri import ChannelUri
 
 if TYPE_CHECKING:
@@ -134,7 +134,12 @@ class Subscription(SubscriptionBase):
         self._destination(Command.REMOVE_RCV_DESTINATION, str(channel))
 
     def reject_image(self, image: Image, reason: str) -> None:
-        """Refuse an image: its publisher is told why, and it goes away. Raises RegistrationError, ArgumentError."""
+        """Refuse an image: its publisher is told why, and it goes away.
+
+        Raises RegistrationError, StateError for a spy, which its publisher does not know of, and ArgumentError.
+        """
+        if self.channel.startswith("aeron-spy:"):
+            raise StateError(f"{self.channel} is a spy: it has no publisher that could be told")
         if len(reason) > protocol.MAX_REASON_LENGTH:
             raise ArgumentError(f"a reason of {len(reason)} characters: at most {protocol.MAX_REASON_LENGTH}")
         conductor = self._owner()
