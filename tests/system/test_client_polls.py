@@ -318,6 +318,30 @@ def test_a_batch_passes_over_a_message_without_end_and_counts_it(pair: Pair) -> 
         assert (len(batch), batch.refused_count) == (0, 0)
 
 
+def test_messages_go_on_where_the_caller_left_them(pair: Pair) -> None:
+    publication, subscription = pair
+    for number in range(10):
+        publication.offer(bytes([number]))
+    first = next(subscription.messages())
+    rest = list(subscription.messages(timeout_s=0))
+    assert [message.payload for message in [first, *rest]] == [bytes([number]) for number in range(10)]
+
+    for flags, payload in ((0x80, b"be"), (0x00, b"gin"), (0x40, b"ning")):
+        claim = publication.try_claim(len(payload))
+        claim.buffer[:] = payload
+        claim.flags = flags
+        claim.commit()
+        received = list(subscription.messages(timeout_s=0))  # a time-out between the fragments of one message
+    assert [message.payload for message in received] == [b"beginning"]
+
+    publication.offer(b"before")
+    begin_without_end(pair, 12)
+    publication.offer(b"after")
+    with pytest.raises(TooLongError):
+        list(subscription.messages(timeout_s=0))
+    assert [message.payload for message in subscription.messages(limit=2)] == [b"before", b"after"]
+
+
 def test_a_dropped_batch_is_closed(pair: Pair) -> None:
     publication, subscription = pair
     (image,) = subscription.images
