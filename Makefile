@@ -15,6 +15,8 @@ CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Icsrc/include -fPIC -fvisibility=hidden
 CFLAGS_release := -O2 -g
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+CFLAGS_fuzz_link := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 CFLAGS := $(CFLAGS_COMMON) $(CFLAGS_$(PROFILE))
 
 OUT := build/$(PROFILE)
@@ -78,14 +80,24 @@ san:
 test-tsan: $(TSAN_TESTS)
 	@for t in $(TSAN_TESTS); do echo "$$t"; setarch -R timeout 300 $$t || exit 1; done
 
-# Each parser of foreign bytes, for FUZZ_SECONDS each, under libFuzzer with its corpus.
-FUZZ_SECONDS ?= 10
-fuzz:
+# Each parser of foreign bytes, for FUZZ_SECONDS each, with its corpus: those in C under libFuzzer with ASan and UBSan,
+# those in Python under Atheris.
+FUZZ_SECONDS ?= 60
+C_FUZZERS := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+PY_FUZZERS := $(patsubst tests/fuzz/%.py,%,$(sort $(wildcard tests/fuzz/fuzz_*.py)))
+fuzz: build
 	@command -v clang >/dev/null || { echo "clang is missing: apt-get install clang libclang-rt-14-dev"; exit 1; }
-	@for f in tests/fuzz/fuzz_*.c; do n=$$(basename $$f .c); mkdir -p build/fuzz/corpus-$$n tests/fuzz/corpus/$$n; echo "$$n"; \
-	  clang -std=c11 -D_GNU_SOURCE -Icsrc/include -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -pthread \
-	    $$f $(C_SOURCES) -lm -o build/fuzz/$$n && \
-	  build/fuzz/$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 build/fuzz/corpus-$$n tests/fuzz/corpus/$$n || exit 1; done
+	@$(PY) -c 'import atheris' 2>/dev/null || $(PY) -m pip install -q atheris
+	$(MAKE) PROFILE=fuzz CC=clang $(C_FUZZERS:%=build/fuzz/tests/%)
+	@for n in $(C_FUZZERS); do echo "$$n"; mkdir -p build/fuzz/corpus-$$n tests/fuzz/corpus/$$n; \
+	  build/fuzz/tests/$$n -max_total_time=$(FUZZ_SECONDS) $(FUZZ_QUIET) build/fuzz/corpus-$$n tests/fuzz/corpus/$$n || exit 1; done
+	@for n in $(PY_FUZZERS); do echo "$$n"; mkdir -p build/fuzz/corpus-$$n tests/fuzz/corpus/$$n; \
+	  $(PY) tests/fuzz/$$n.py -max_total_time=$(FUZZ_SECONDS) $(FUZZ_QUIET) build/fuzz/corpus-$$n tests/fuzz/corpus/$$n || exit 1; done
+FUZZ_QUIET := -print_final_stats=0 -verbosity=0 -timeout=10 -artifact_prefix=build/fuzz/
+
+build/fuzz/tests/%: tests/fuzz/%.c build/fuzz/libaeronpy.a
+	@mkdir -p $(@D)
+	clang $(CFLAGS_COMMON) $(CFLAGS_fuzz_link) -MMD -MP -MF $@.d $< build/fuzz/libaeronpy.a -lm -o $@
 
 # Prices through driver, publisher, strategy and recorder into a Spark table; DATA=feed.dbn.zst replays an order book.
 DATA ?=

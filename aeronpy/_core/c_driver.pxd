@@ -311,5 +311,7 @@ cdef extern from "apy/driver.h" nogil:
     void apy_driver_ready(apy_driver_t *driver)
     int apy_driver_start(apy_driver_t *driver, apy_threading_mode_t mode, const apy_agent_settings_t *settings)
     void apy_driver_stop(apy_driver_t *driver)
+    int apy_driver_idle_init(apy_driver_t *driver, apy_idle_t *idle, const apy_agent_settings_t *settings)
+    void apy_driver_idle(apy_driver_t *driver, apy_idle_t *idle, int work)
     int apy_driver_do_work(apy_driver_t *driver)
     void apy_driver_close(apy_driver_t *driver)

@@ -116,7 +116,7 @@ cdef class DriverCore:
             agents[i].thread_name = NULL
             if name is not None:
                 agents[i].thread_name = <const char *> name
-        check(apy_idle_init(&self._idle, agents[0].idle_strategy, agents[0].idle_arguments))
+        check(apy_driver_idle_init(&self._driver, &self._idle, &agents[0]))
         with nogil:
             rc = apy_driver_start(&self._driver, <apy_threading_mode_t> mode, agents)
         check(rc)
@@ -139,7 +139,7 @@ cdef class DriverCore:
         """What the first agent's strategy does after such a cycle (INVOKER)."""
         self._alive()
         with nogil:
-            apy_idle(&self._idle, work)
+            apy_driver_idle(&self._driver, &self._idle, work)
 
     def close(self):
         """Stop, free every resource, say goodbye to clients, unmap. Safe twice; nothing in a forked child."""

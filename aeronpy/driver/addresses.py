@@ -7,7 +7,7 @@ import re
 import socket
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from aeronpy._core import native
@@ -22,10 +22,11 @@ Resolver = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Address:
-    """An IP address, as text, with a port."""
+    """An IP address, as text, with a port; ``scope`` is the interface of a link-local one."""
 
     host: str
     port: int
+    scope: int = field(default=0, compare=False)
 
     @property
     def is_v6(self) -> bool:
@@ -36,6 +37,18 @@ class Address:
     def is_multicast(self) -> bool:
         """True for a multicast group."""
         return ipaddress.ip_address(self.host).is_multicast
+
+    @property
+    def is_data_group(self) -> bool:
+        """May this multicast group carry data? Its last byte is odd then, and the group after it carries control."""
+        return bool(ipaddress.ip_address(self.host).packed[-1] & 1)
+
+    @property
+    def control_group(self) -> Address:
+        """Where status messages of receivers of this multicast group go: the last byte plus one, the same port."""
+        packed = ipaddress.ip_address(self.host).packed
+        group = ipaddress.ip_address(packed[:-1] + bytes([(packed[-1] + 1) & 0xFF]))
+        return Address(str(group), self.port, self.scope)
 
     @property
     def is_wildcard(self) -> bool:
@@ -57,7 +70,7 @@ class Address:
         """As bytes of a ``sockaddr_storage``."""
         if self.is_v6:
             head = struct.pack("=HHI", socket.AF_INET6, socket.htons(self.port), 0)
-            packed = head + socket.inet_pton(socket.AF_INET6, self.host) + bytes(4)
+            packed = head + socket.inet_pton(socket.AF_INET6, self.host) + struct.pack("=I", self.scope)
         else:
             packed = struct.pack("=HH", socket.AF_INET, socket.htons(self.port)) + socket.inet_aton(self.host)
         return packed.ljust(SOCKADDR_LENGTH, b"\0")
@@ -74,7 +87,7 @@ def parse_address(text: str, channel: str) -> tuple[str, int]:
         raise refuse(ErrorCode.INVALID_CHANNEL, f"{error}: {channel}") from None
 
 
-def resolve_host(host: str) -> str:
+def resolve_host(host: str, *, prefers_v6: bool = False) -> str:
     """The IP address of a name, IPv4 first; error 9 when there is none. May take as long as the system's resolver."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
@@ -82,11 +95,18 @@ def resolve_host(host: str) -> str:
         raise refuse(
             ErrorCode.UNKNOWN_HOST, f"Unable to resolve host={host}: unknown host ({error.strerror})"
         ) from None
-    for family in (socket.AF_INET, socket.AF_INET6):
+    families = (socket.AF_INET6, socket.AF_INET) if prefers_v6 else (socket.AF_INET, socket.AF_INET6)
+    for family in families:
         for one in found:
             if one[0] == family:
                 return str(one[4][0]).partition("%")[0]
     raise refuse(ErrorCode.UNKNOWN_HOST, f"Unable to resolve host={host}: unresolved")
+
+
+def resolve_address(text: str, channel: str, resolve: Resolver = resolve_host) -> Address:
+    """Where ``host:port`` is: error 1 where it is no address, 9 where nobody knows the host."""
+    host, port = parse_address(text, channel)
+    return Address(resolve(host), port)
 
 
 @dataclass(frozen=True)
@@ -104,6 +124,10 @@ class Interface:
         """True for IPv6."""
         return ":" in self.host
 
+    def address(self, port: int) -> Address:
+        """To bind a socket to."""
+        return Address(self.host, port, self.index if ipaddress.ip_address(self.host).is_link_local else 0)
+
 
 def _interfaces() -> list[Interface]:
     return [Interface(*found) for found in native.interfaces()]
@@ -119,25 +143,31 @@ def find_interface(text: str, *, is_v6: bool, wants_multicast: bool) -> tuple[Ad
         raise refuse(
             ErrorCode.INVALID_CHANNEL, f"interface={text} is neither an address, with prefix or not, nor {{name}}"
         )
-    host = resolve_host(found[1] or found[2])
+    host = resolve_host(found[1] or found[2], prefers_v6=is_v6)
     port = int(found[3] or 0)
     address = ipaddress.ip_address(host)
+    if (address.version == 6) != is_v6:
+        raise _no_interface(text)
     if address.is_unspecified and not wants_multicast:
         return Address(host, port), 0
     prefix = int(found[4]) if found[4] is not None else address.max_prefixlen
     if prefix > address.max_prefixlen:
         raise refuse(ErrorCode.INVALID_CHANNEL, f"interface={text}: prefix {prefix} is longer than the address")
-    best = _best_match(f"{host}/{prefix}", is_v6=address.version == 6)
+    best = _best_match(f"{host}/{prefix}", is_v6=is_v6)
     if best is None:
-        raise refuse(ErrorCode.INVALID_CHANNEL, f"could not find matching interface='{text}'")
-    return Address(best.host, port), best.index
+        raise _no_interface(text)
+    return best.address(port), best.index
+
+
+def _no_interface(text: str) -> Exception:
+    return refuse(ErrorCode.INVALID_CHANNEL, f"could not find matching interface='{text}'")
 
 
 def _by_name(name: str, port: int, is_v6: bool, text: str) -> tuple[Address, int]:
     for one in _interfaces():
         if one.name == name and one.is_v6 == is_v6 and one.flags & _IFF_UP:
-            return Address(one.host, port), one.index
-    raise refuse(ErrorCode.INVALID_CHANNEL, f"could not find matching interface='{text}'")
+            return one.address(port), one.index
+    raise _no_interface(text)
 
 
 def _best_match(network: str, *, is_v6: bool) -> Interface | None:

@@ -110,7 +110,7 @@ class ChannelEndpoints(Generic[E]):
         """The endpoint that a channel shares, by tag or by canonical form; error 10 while that one is closing."""
         found = self._by_tag(channel) or self._by_form(channel)
         if found is None:
-            if channel.channel_tag is not None and not channel.names_addresses:
+            if channel.channel_tag is not None and not channel.is_original:
                 raise refuse(
                     ErrorCode.GENERIC_ERROR,
                     "URI must have explicit control, endpoint, or be manual control-mode when original: "
@@ -130,13 +130,7 @@ class ChannelEndpoints(Generic[E]):
             return None
         for one in self:
             if one.channel.channel_tag == channel.channel_tag:
-                addresses = (channel.remote, channel.local)
-                if channel.names_addresses and addresses != (one.channel.remote, one.channel.local):
-                    raise refuse(
-                        ErrorCode.GENERIC_ERROR,
-                        f"matching tag {channel.channel_tag} has mismatched endpoint or control: "
-                        f"{channel.text} <> {one.channel.text}",
-                    )
+                channel.check_tag_match(one.channel)
                 return one
         return None
 

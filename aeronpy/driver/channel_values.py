@@ -94,6 +94,8 @@ def tags_of(uri: ChannelUri) -> tuple[int | None, int | None]:
 
 def refuse_unsupported(uri: ChannelUri) -> None:
     """Error 8 for what this driver cannot do yet, rather than doing something else in silence."""
+    if uri.get("control-mode") in ("manual", "dynamic"):
+        raise refuse(ErrorCode.NOT_SUPPORTED, f"control-mode={uri.get('control-mode')} is not supported yet: {uri}")
     if uri.get("control-mode") == "response" or uri.get("response-correlation-id") not in (None, "-1"):
         raise refuse(ErrorCode.NOT_SUPPORTED, f"response channels are not supported yet: {uri}")
     if uri.get("cc") not in (None, "static"):

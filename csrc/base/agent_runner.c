@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "apy/atomic.h"
 #include "apy/error.h"
@@ -14,13 +15,17 @@
 static void *run(void *argument)
 {
     apy_agent_runner_t *runner = argument;
+    if (runner->idle.kind == APY_IDLE_BACKOFF) {
+        (void)prctl(PR_SET_TIMERSLACK, 1UL); /* the kernel would make 50 us of its short sleeps; it has few of them */
+    }
     while (apy_load_acquire_i32(&runner->is_running)) {
         int work = 0;
         for (int i = 0; i < runner->agent_count; i++) {
             const int done = runner->agents[i].do_work(runner->agents[i].state);
             work += done > 0 ? done : 0;
         }
-        apy_idle(&runner->idle, work);
+        const int64_t park_max_ns = runner->park_max_ns != NULL ? apy_load_acquire_i64(runner->park_max_ns) : INT64_MAX;
+        apy_idle_within(&runner->idle, work, park_max_ns);
     }
     return NULL;
 }

@@ -14,9 +14,18 @@ enum { NOT_IDLE, SPINNING, YIELDING, PARKING };
 static const struct {
     const char *name;
     apy_idle_kind_t kind;
-} strategies[] = {{"noop", APY_IDLE_NOOP},      {"spin", APY_IDLE_SPIN},      {"busy-spin", APY_IDLE_SPIN},
-                  {"yield", APY_IDLE_YIELD},    {"sleeping", APY_IDLE_SLEEP}, {"sleep-ns", APY_IDLE_SLEEP},
-                  {"backoff", APY_IDLE_BACKOFF}};
+    int64_t sleep_ns;
+} strategies[] = {{"noop", APY_IDLE_NOOP, 1},
+                  {"spin", APY_IDLE_SPIN, 1},
+                  {"busy-spin", APY_IDLE_SPIN, 1},
+                  {"yield", APY_IDLE_YIELD, 1},
+                  {"sleeping", APY_IDLE_SLEEP, 1},
+                  {"sleep-ns", APY_IDLE_SLEEP, 1},
+                  {"sleep-ms", APY_IDLE_SLEEP, 1000000},
+                  {"backoff", APY_IDLE_BACKOFF, 1},
+                  {"controllable", APY_IDLE_CONTROLLABLE, 1000}};
+
+enum { CONTROL_NOOP = 1, CONTROL_SPIN, CONTROL_YIELD };
 
 static const struct {
     const char *suffix;
@@ -91,7 +100,7 @@ int apy_idle_init(apy_idle_t *idle, const char *name, const char *arguments)
         if (strcmp(name, strategies[i].name) != 0) {
             continue;
         }
-        apy_idle_t made = {.kind = strategies[i].kind, .park_min_ns = 1, .park_max_ns = 1};
+        apy_idle_t made = {.kind = strategies[i].kind, .park_min_ns = strategies[i].sleep_ns, .park_max_ns = 1};
         int rc = APY_OK;
         if (made.kind == APY_IDLE_BACKOFF) {
             rc = parse_backoff(&made, *given != '\0' ? given : BACKOFF_DEFAULT);
@@ -107,7 +116,9 @@ int apy_idle_init(apy_idle_t *idle, const char *name, const char *arguments)
         return rc;
     }
     return apy_fail(APY_E_ARGUMENT,
-                    "\"%s\" is no idle strategy: noop, spin, busy-spin, yield, sleeping, sleep-ns, backoff", name);
+                    "\"%s\" is no idle strategy: noop, spin, busy-spin, yield, sleeping, sleep-ns, sleep-ms, backoff, "
+                    "controllable",
+                    name);
 }
 
 void apy_idle_reset(apy_idle_t *idle)
@@ -118,13 +129,14 @@ void apy_idle_reset(apy_idle_t *idle)
     idle->state = NOT_IDLE;
 }
 
-static void park(int64_t ns)
+static void park(int64_t wanted_ns, int64_t max_ns)
 {
+    const int64_t ns = wanted_ns < max_ns ? wanted_ns : max_ns;
     const struct timespec span = {ns / 1000000000, ns % 1000000000};
     nanosleep(&span, NULL);
 }
 
-static void back_off(apy_idle_t *idle)
+static void back_off(apy_idle_t *idle, int64_t park_max_ns)
 {
     switch (idle->state) {
     case NOT_IDLE:
@@ -147,13 +159,35 @@ static void back_off(apy_idle_t *idle)
         }
         break;
     default:
-        park(idle->park_ns);
+        park(idle->park_ns, park_max_ns);
         idle->park_ns = idle->park_ns > idle->park_max_ns / 2 ? idle->park_max_ns : idle->park_ns * 2;
         break;
     }
 }
 
+static void obey(const apy_idle_t *idle, int64_t park_max_ns)
+{
+    switch (idle->control != NULL ? apy_load_acquire_i64(idle->control) : 0) {
+    case CONTROL_NOOP:
+        break;
+    case CONTROL_SPIN:
+        apy_cpu_pause();
+        break;
+    case CONTROL_YIELD:
+        sched_yield();
+        break;
+    default:
+        park(idle->park_min_ns, park_max_ns);
+        break;
+    }
+}
+
 void apy_idle(apy_idle_t *idle, int work)
+{
+    apy_idle_within(idle, work, INT64_MAX);
+}
+
+void apy_idle_within(apy_idle_t *idle, int work, int64_t park_max_ns)
 {
     if (work > 0) {
         if (idle->state != NOT_IDLE) {
@@ -171,10 +205,13 @@ void apy_idle(apy_idle_t *idle, int work)
         sched_yield();
         break;
     case APY_IDLE_SLEEP:
-        park(idle->park_min_ns);
+        park(idle->park_min_ns, park_max_ns);
         break;
     case APY_IDLE_BACKOFF:
-        back_off(idle);
+        back_off(idle, park_max_ns);
+        break;
+    case APY_IDLE_CONTROLLABLE:
+        obey(idle, park_max_ns);
         break;
     }
 }

@@ -66,6 +66,19 @@ static void agents_take_turns_until_stopped(void)
     apy_agent_runner_stop(&runner);
 }
 
+static void a_bound_keeps_a_thread_from_sleeping(void)
+{
+    worker_t worker = {.cycles = 0};
+    const apy_agent_t agent = {"worker", work, &worker};
+    int64_t park_max_ns = 20000;
+    apy_agent_runner_t runner = {.park_max_ns = &park_max_ns};
+    apy_idle_t idle;
+    CHECK_EQ(apy_idle_init(&idle, "backoff", "0-0-3600s-3600s"), APY_OK);
+    CHECK_EQ(apy_agent_runner_start(&runner, &agent, 1, &idle, "bounded", -1), APY_OK);
+    await_cycles(&worker, 100); /* without the bound the test's time would be over first */
+    apy_agent_runner_stop(&runner);
+}
+
 static void wrong_counts_and_cpus_are_refused(void)
 {
     worker_t worker = {.cycles = 0};
@@ -84,6 +97,7 @@ static void wrong_counts_and_cpus_are_refused(void)
 int main(void)
 {
     RUN(agents_take_turns_until_stopped);
+    RUN(a_bound_keeps_a_thread_from_sleeping);
     RUN(wrong_counts_and_cpus_are_refused);
     return 0;
 }

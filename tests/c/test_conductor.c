@@ -4,6 +4,7 @@
 
 #include "apy/conductor.h"
 #include "apy/conductor_event.h"
+#include "apy/pace.h"
 #include "driver_rig.h"
 
 #define COMMANDS_LENGTH (65536 + APY_RING_TRAILER)
@@ -287,6 +288,46 @@ static void decisions_reach_a_running_core(void)
     close_rig(c);
 }
 
+static void agents_sleep_no_longer_than_the_fastest_stream_lets_them(void)
+{
+    core_rig_t *c = open_rig();
+    int64_t pub_pos = 0, pub_lmt = 0, sub_pos = 0, join = -1;
+    apy_log_t log = rig_log(c->rig, APY_LOG_EXCLUSIVE, 7, 1001, 0, 65536);
+    const apy_ipc_publication_params_t params = {
+        .registration_id = 42, .window_length = 32768, .exclusive = true, .pub_pos = &pub_pos, .pub_lmt = &pub_lmt};
+    const apy_subscriber_t reader = {.registration_id = 100, .position = &sub_pos, .tether = true};
+    apy_ipc_publication_t *publication;
+    CHECK_EQ(apy_ipc_publication_create(&c->rig->context, &log, &params, &publication), APY_OK);
+    CHECK_EQ(apy_conductor_add_ipc(c->conductor, publication), APY_OK);
+    CHECK_EQ(apy_conductor_join_ipc(c->conductor, publication, &reader, &join), 1);
+    work_after(c, RIG_MS);
+    CHECK_EQ(c->rig->context.park_max_ns, APY_PACE_NO_BOUND);
+
+    apy_exclusive_t append;
+    apy_exclusive_init(&append, &log, &pub_lmt);
+    uint8_t payload[1024 - APY_FRAME_HEADER] = {0};
+    const struct iovec part = {payload, sizeof(payload)};
+    for (int cycle = 0; cycle < 4; cycle++) { /* a quarter of the window in a millisecond */
+        for (int i = 0; i < 8; i++) {
+            const int64_t position = apy_exclusive_offer(&append, &part, 1, NULL, NULL);
+            CHECK(position > 0);
+            sub_pos = position;
+        }
+        work_after(c, RIG_MS);
+    }
+    CHECK_EQ(c->rig->context.park_max_ns, 4 * RIG_MS / 8);
+
+    for (int cycle = 0; cycle < 300; cycle++) {
+        work_after(c, RIG_MS);
+    }
+    CHECK_EQ(c->rig->context.park_max_ns, APY_PACE_NO_BOUND);
+    CHECK_EQ(apy_conductor_close_ipc(c->conductor, publication), APY_OK);
+    work_after(c, RIG_SECOND);
+    work_after(c, RIG_SECOND);
+    apy_ipc_publication_free(publication);
+    close_rig(c);
+}
+
 int main(void)
 {
     RUN(commands_become_events_with_their_time_and_bytes);
@@ -297,6 +338,7 @@ int main(void)
     RUN(an_unfinished_command_is_unblocked_in_time);
     RUN(long_cycles_are_counted);
     RUN(setups_and_errors_of_the_network_become_events);
+    RUN(agents_sleep_no_longer_than_the_fastest_stream_lets_them);
     RUN(decisions_reach_a_running_core);
     return 0;
 }

@@ -2,6 +2,8 @@
 #include "apy/idle.h"
 
 #include "apy/clock.h"
+#include <stdbool.h>
+
 #include "check.h"
 
 static void durations_are_digits_and_a_unit(void)
@@ -44,6 +46,8 @@ static void names_select_strategies(void)
     CHECK_EQ(idle.park_min_ns, 2000000);
     CHECK_EQ(apy_idle_init(&idle, "sleeping", NULL), APY_OK);
     CHECK_EQ(idle.park_min_ns, 1);
+    CHECK_EQ(apy_idle_init(&idle, "sleep-ms", NULL), APY_OK);
+    CHECK_EQ(idle.park_min_ns, 1000000);
     CHECK_EQ(apy_idle_init(&idle, "backoff", NULL), APY_OK);
     CHECK_EQ(idle.spins_max, 10);
     CHECK_EQ(idle.yields_max, 20);
@@ -101,12 +105,49 @@ static void sleeping_takes_its_time_and_work_does_not(void)
     apy_idle(&idle, 1); /* would not end within the test's time */
 }
 
+static void a_bound_ends_any_sleep(void)
+{
+    static const char *const sleepers[][2] = {{"sleep-ns", "3600s"}, {"backoff", "0-0-3600s-3600s"}};
+    for (int i = 0; i < 2; i++) {
+        apy_idle_t idle;
+        CHECK_EQ(apy_idle_init(&idle, sleepers[i][0], sleepers[i][1]), APY_OK);
+        for (int j = 0; j < 8; j++) {
+            apy_idle_within(&idle, 0, 20000); /* one without the bound would not end within the test's time */
+        }
+    }
+}
+
+static void a_controllable_one_does_what_the_number_says(void)
+{
+    const apy_clock_t clock = apy_clock_system();
+    apy_idle_t idle;
+    CHECK_EQ(apy_idle_init(&idle, "controllable", NULL), APY_OK);
+    CHECK_EQ(idle.kind, APY_IDLE_CONTROLLABLE);
+    int64_t control = 0;
+    apy_idle(&idle, 0); /* before it has a number: it parks */
+    idle.control = &control;
+    idle.park_min_ns = 2000000;
+    static const bool parks[] = {true, false, false, false, true, true};
+    for (control = 0; control < 6; control++) {
+        int64_t least_ns = INT64_MAX; /* of some, since the system may take the thread away at any time */
+        for (int i = 0; i < 5; i++) {
+            const int64_t start = apy_nano_time(&clock);
+            apy_idle(&idle, 0);
+            const int64_t took_ns = apy_nano_time(&clock) - start;
+            least_ns = took_ns < least_ns ? took_ns : least_ns;
+        }
+        CHECK_EQ(least_ns >= 2000000, parks[control]);
+    }
+}
+
 int main(void)
 {
     RUN(durations_are_digits_and_a_unit);
     RUN(names_select_strategies);
     RUN(wrong_names_and_arguments_are_refused);
     RUN(backoff_spins_then_yields_then_parks_ever_longer);
+    RUN(a_bound_ends_any_sleep);
+    RUN(a_controllable_one_does_what_the_number_says);
     RUN(sleeping_takes_its_time_and_work_does_not);
     return 0;
 }

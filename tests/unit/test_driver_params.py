@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from aeronpy.driver.addresses import Address, find_interface
 from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
 from aeronpy.driver.context import MediaDriverContext, ThreadingMode
 from aeronpy.driver.counters import stream_key
 from aeronpy.driver.publication_params import PublicationParams
 from aeronpy.driver.session_ids import SessionIds
 from aeronpy.driver.system_counters import labels
-from aeronpy.driver.udp_channel import UdpChannel
 from aeronpy.errors import ArgumentError, RegistrationError
 
 
@@ -24,10 +22,6 @@ def context(**settings: Any) -> MediaDriverContext:
 
 def params(channel: str, *, is_ipc: bool = True, **settings: Any) -> PublicationParams:
     return PublicationParams.parse(parse_channel(channel), context(**settings), is_ipc=is_ipc)
-
-
-def udp(channel: str) -> UdpChannel:
-    return UdpChannel.parse(channel, parse_channel(channel), context())
 
 
 # --- session ids ---
@@ -86,6 +80,7 @@ def test_a_position_counts_terms_across_the_wrap_of_their_ids() -> None:
     "channel",
     [
         "aeron:ipc?control-mode=response",
+        "aeron:udp?control-mode=manual",
         "aeron:udp?endpoint=a:1|cc=cubic",
         "aeron:udp?endpoint=a:1|response-correlation-id=9",
     ],
@@ -94,67 +89,6 @@ def test_what_is_not_supported_yet_is_refused_in_words(channel: str) -> None:
     with pytest.raises(RegistrationError, match="not supported yet") as caught:
         refuse_unsupported(parse_channel(channel))
     assert caught.value.error_code == 8
-
-
-# --- UDP channels ---
-
-
-@pytest.mark.parametrize(
-    ("channel", "form"),
-    [
-        ("aeron:udp?endpoint=127.0.0.1:40456", "UDP-0.0.0.0:0-127.0.0.1:40456"),
-        ("aeron:udp?endpoint=localhost:40456", "UDP-0.0.0.0:0-localhost:40456"),
-        ("aeron:udp?endpoint=127.0.0.1:40456|interface=127.0.0.1", "UDP-127.0.0.1:0-127.0.0.1:40456"),
-        ("aeron:udp?endpoint=127.0.0.1:40456|interface=127.0.0.1:5000", "UDP-127.0.0.1:5000-127.0.0.1:40456"),
-        ("aeron:udp?endpoint=[::1]:40456", "UDP-[::]:0-[::1]:40456"),
-        ("aeron:udp?endpoint=127.0.0.1:1|control=127.0.0.1:2", "UDP-127.0.0.1:2-127.0.0.1:1"),
-        ("aeron:udp?endpoint=127.0.0.1:0|tags=9", "UDP-0.0.0.0:0-127.0.0.1:0#9"),
-        ("aeron:udp?tags=9", "UDP-0.0.0.0:0-0.0.0.0:0#9"),
-    ],
-)
-def test_the_canonical_form_is_what_was_written(channel: str, form: str) -> None:
-    assert udp(channel).canonical_form == form
-
-
-def test_wildcards_share_with_nobody() -> None:
-    forms = {udp("aeron:udp?endpoint=127.0.0.1:0").canonical_form for _ in range(3)}
-
-    assert len(forms) == 3
-
-
-@pytest.mark.parametrize(
-    ("channel", "code"),
-    [
-        ("aeron:udp?endpoint=224.20.30.39:24326", 8),
-        ("aeron:udp?control-mode=manual", 8),
-        ("aeron:udp?control-mode=dynamic|control=127.0.0.1:9", 8),
-        ("aeron:udp?endpoint=127.0.0.1:1|interface=192.0.2.1", 1),
-        ("aeron:udp?endpoint=127.0.0.1:1|interface={nosuchif}", 1),
-        ("aeron:udp?endpoint=127.0.0.1:99999", 1),
-    ],
-)
-def test_channels_that_cannot_be_served(channel: str, code: int) -> None:
-    with pytest.raises(RegistrationError) as caught:
-        udp(channel)
-    assert caught.value.error_code == code
-
-
-def test_addresses_are_packed_as_the_system_has_them() -> None:
-    v4, v6 = Address("127.0.0.1", 40123), Address("::1", 40123)
-
-    assert v4.pack()[:8] == struct.pack("=H", 2) + struct.pack(">H", 40123) + bytes([127, 0, 0, 1])
-    assert v6.pack()[:24] == struct.pack("=H", 10) + struct.pack(">H", 40123) + bytes(4) + bytes(15) + b"\1"
-    for address in (v4, v6):
-        assert len(address.pack()) == 128
-        assert Address.unpack(address.pack()) == address
-    assert str(v6) == "[::1]:40123"
-
-
-def test_loopback_is_found_by_address_and_by_name() -> None:
-    by_address, _ = find_interface("127.0.0.0:77/8", is_v6=False, wants_multicast=False)
-    assert by_address == Address("127.0.0.1", 77)
-    by_name, index = find_interface("{lo}:9", is_v6=False, wants_multicast=False)
-    assert (by_name, index > 0) == (Address("127.0.0.1", 9), True)
 
 
 # --- keys, labels, settings ---

@@ -48,6 +48,7 @@ int apy_conductor_create(apy_driver_context_t *context, apy_mpsc_ring_t *ring, a
     made->images.item_size = sizeof(apy_core_image_t);
     made->cycle_start_ns = apy_nano_time(&context->clock);
     made->timer_deadline_ns = made->cycle_start_ns;
+    apy_pace_init(&made->pace, made->cycle_start_ns);
     made->time_of_last_command_ns = made->cycle_start_ns;
     apy_wake_init(&made->wake);
     apy_call_slot_init(&made->calls);
@@ -200,6 +201,32 @@ static int update_resources(apy_conductor_t *conductor, int64_t now_ns)
     return work;
 }
 
+/* Tell all agents how long they may sleep before a stream would have to wait for one of them. */
+static void keep_pace(apy_conductor_t *conductor, int64_t now_ns)
+{
+    apy_pace_t *pace = &conductor->pace;
+    if (!apy_pace_is_due(pace, now_ns)) {
+        return;
+    }
+    int64_t window = 0;
+    for (int32_t i = 0; i < conductor->images.count; i++) {
+        const apy_core_image_t *entry = apy_core_at(&conductor->images, i);
+        const int64_t moved = apy_image_moved(entry->image, &window);
+        apy_pace_moved(pace, moved, window);
+    }
+    for (int32_t i = 0; i < conductor->publications.count; i++) {
+        const apy_core_publication_t *entry = apy_core_at(&conductor->publications, i);
+        const int64_t moved = apy_network_publication_moved(entry->publication, &window);
+        apy_pace_moved(pace, moved, window);
+    }
+    for (int32_t i = 0; i < conductor->ipc_publications.count; i++) {
+        const int64_t moved =
+            apy_ipc_publication_moved(*(apy_ipc_publication_t **)apy_core_at(&conductor->ipc_publications, i), &window);
+        apy_pace_moved(pace, moved, window);
+    }
+    apy_store_release_i64(&conductor->context->park_max_ns, apy_pace_end(pace));
+}
+
 int apy_conductor_do_work(void *state)
 {
     apy_conductor_t *conductor = state;
@@ -218,6 +245,7 @@ int apy_conductor_do_work(void *state)
     work += apy_core_ask_removals(conductor);
     work += apy_call_slot_serve(&conductor->calls, conductor);
     work += update_resources(conductor, now_ns);
+    keep_pace(conductor, now_ns);
 
     if (conductor->has_new_events) {
         conductor->has_new_events = false;

@@ -3,6 +3,7 @@
 
 #include "apy/call_slot.h"
 #include "apy/conductor.h"
+#include "apy/pace.h"
 #include "apy/wake.h"
 
 /*
@@ -51,6 +52,7 @@ struct apy_conductor {
     int32_t states_capacity;
 
     int64_t cycle_start_ns;
+    apy_pace_t pace;
     int64_t timer_deadline_ns;
     int64_t command_position, time_of_last_command_ns; /* when the consumer last moved */
     bool has_new_events;

@@ -8,6 +8,7 @@
 
 #include "apy/atomic.h"
 #include "apy/error.h"
+#include "apy/pace.h"
 
 #define INBOX_CAPACITY (1024 * 1024)
 #define SYSTEM_COUNTER_TYPE 0
@@ -92,6 +93,7 @@ static int open_parts(apy_driver_t *driver, const char *directory, const apy_dri
     context->loss_report = &driver->loss_report;
     context->conductor_inbox = &driver->inbox;
     context->next_receiver_id = random_i64();
+    context->park_max_ns = APY_PACE_NO_BOUND;
     apy_store_release_i64(context->system_counters[APY_SC_BYTES_MAPPED],
                           (int64_t)(driver->cnc.mapping.length + driver->loss_report_mapping.length));
 
@@ -138,14 +140,27 @@ void apy_driver_ready(apy_driver_t *driver)
 
 /* --- threads --- */
 
+int apy_driver_idle_init(apy_driver_t *driver, apy_idle_t *idle, const apy_agent_settings_t *settings)
+{
+    const int rc = apy_idle_init(idle, settings->idle_strategy, settings->idle_arguments);
+    idle->control = rc < 0 ? NULL : driver->context.system_counters[APY_SC_CONTROLLABLE_IDLE_STRATEGY];
+    return rc;
+}
+
+void apy_driver_idle(apy_driver_t *driver, apy_idle_t *idle, int work)
+{
+    apy_idle_within(idle, work, apy_load_acquire_i64(&driver->context.park_max_ns));
+}
+
 static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int count,
                         const apy_agent_settings_t *settings)
 {
     apy_idle_t idle;
-    int rc = apy_idle_init(&idle, settings->idle_strategy, settings->idle_arguments);
+    int rc = apy_driver_idle_init(driver, &idle, settings);
     if (rc < 0) {
         return rc;
     }
+    driver->runners[driver->runner_count].park_max_ns = &driver->context.park_max_ns;
     const char *name = settings->thread_name != NULL ? settings->thread_name : agents[0].role_name;
     rc = apy_agent_runner_start(&driver->runners[driver->runner_count], agents, count, &idle, name, settings->cpu);
     if (rc >= 0) {

@@ -21,6 +21,7 @@ struct apy_ipc_publication {
     int64_t clean_position;
     int64_t consumer_position; /* the furthest that a subscriber ever was */
     int64_t consumer_position_seen;
+    int64_t paced_position;
     int64_t time_of_last_consumption_ns;
 };
 
@@ -43,6 +44,7 @@ int apy_ipc_publication_create(apy_driver_context_t *context, apy_log_t *log,
     made->clean_position = params->start_position;
     made->consumer_position = params->start_position;
     made->consumer_position_seen = params->start_position;
+    made->paced_position = params->start_position;
     made->time_of_last_consumption_ns = apy_nano_time(&context->clock);
     *publication = made;
     return APY_OK;
@@ -108,6 +110,14 @@ int apy_ipc_publication_update(apy_ipc_publication_t *publication)
         return 1;
     }
     return 0;
+}
+
+int64_t apy_ipc_publication_moved(apy_ipc_publication_t *publication, int64_t *window)
+{
+    const int64_t before = publication->paced_position;
+    publication->paced_position = apy_load_relaxed_i64(publication->params.pub_pos);
+    *window = publication->params.window_length;
+    return publication->paced_position - before;
 }
 
 static void unblock(apy_ipc_publication_t *publication)

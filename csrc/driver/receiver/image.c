@@ -167,6 +167,7 @@ static void init(apy_image_t *made, apy_driver_context_t *context, apy_receive_e
     made->core.next_sm_position = join_position;
     made->core.next_sm_window = params->window_length;
     made->core.clean_position = join_position;
+    made->core.paced_position = join_position;
     made->core.time_of_state_ns = now_ns;
     made->core.loss_entry = -1;
 }

@@ -110,6 +110,14 @@ int apy_image_track_rebuild(apy_image_t *image, int64_t now_ns)
     return work;
 }
 
+int64_t apy_image_moved(apy_image_t *image, int64_t *window)
+{
+    const int64_t before = image->core.paced_position;
+    image->core.paced_position = apy_load_acquire_i64(image->params.rcv_hwm);
+    *window = image->params.window_length;
+    return image->core.paced_position - before;
+}
+
 /* --- the states --- */
 
 static void enter(apy_image_t *image, apy_image_state_t state, int64_t now_ns)

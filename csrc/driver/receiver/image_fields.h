@@ -71,6 +71,7 @@ struct apy_image {
         int64_t next_sm_position;
         int32_t next_sm_window;
         int64_t clean_position;
+        int64_t paced_position;
         int64_t time_of_state_ns;
         int64_t loss_entry; /* in the loss report: -1 none yet, -2 no room */
         apy_lost_range_t reported;

@@ -421,6 +421,7 @@ static int init(apy_network_publication_t *made, apy_driver_context_t *context, 
     made->core.untethered = (apy_untethered_t){params->untethered_window_limit_ns, params->untethered_linger_ns,
                                                params->untethered_resting_ns};
     made->core.clean_position = params->start_position;
+    made->core.paced_position = params->start_position;
     made->core.sender_position_seen = params->start_position;
     made->core.time_of_last_progress_ns = now_ns;
     return apy_retransmit_init(&made->sender.retransmit, is_group ? resends : 1, is_group,

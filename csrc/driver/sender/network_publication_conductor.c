@@ -70,6 +70,14 @@ int apy_network_publication_update(apy_network_publication_t *publication, int64
     return 0;
 }
 
+int64_t apy_network_publication_moved(apy_network_publication_t *publication, int64_t *window)
+{
+    const int64_t before = publication->core.paced_position;
+    publication->core.paced_position = apy_load_relaxed_i64(publication->params.pub_pos);
+    *window = publication->params.window_length;
+    return publication->core.paced_position - before;
+}
+
 /* --- the states --- */
 
 static bool unblock(apy_network_publication_t *publication, int64_t position)

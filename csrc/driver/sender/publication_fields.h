@@ -61,6 +61,7 @@ struct apy_network_publication {
         apy_subscribers_t spies;
         apy_untethered_t untethered;
         int64_t clean_position;
+        int64_t paced_position;
         int64_t sender_position_seen, time_of_last_progress_ns;
         int64_t time_of_linger_ns;
     } core;

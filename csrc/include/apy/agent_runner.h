@@ -26,6 +26,7 @@ typedef struct apy_agent_runner {
     apy_agent_t agents[APY_AGENTS_MAX];
     int agent_count;
     apy_idle_t idle;
+    const int64_t *park_max_ns; /* how long it may sleep at a time, set before start; NULL: as the strategy says */
     pthread_t thread;
     int32_t is_running; /* release, acquire */
     int32_t is_started;

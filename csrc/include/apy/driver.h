@@ -74,6 +74,9 @@ void apy_driver_ready(apy_driver_t *driver);
 int apy_driver_start(apy_driver_t *driver, apy_threading_mode_t mode, const apy_agent_settings_t *settings);
 /* Join them. Safe twice. */
 void apy_driver_stop(apy_driver_t *driver);
+/* An agent's strategy for a thread of the caller's, and what it does there after a cycle that did so much work. */
+int apy_driver_idle_init(apy_driver_t *driver, apy_idle_t *idle, const apy_agent_settings_t *settings);
+void apy_driver_idle(apy_driver_t *driver, apy_idle_t *idle, int work);
 /* A cycle of every agent on the caller's thread, in the order of SHARED; only while no thread runs. */
 int apy_driver_do_work(apy_driver_t *driver);
 

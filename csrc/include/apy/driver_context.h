@@ -103,6 +103,7 @@ typedef struct apy_driver_context {
     apy_loss_report_t *loss_report;   /* the core creates and updates entries */
     apy_mpsc_ring_t *conductor_inbox; /* from sender and receiver, see conductor_inbox.h */
     int64_t next_receiver_id;         /* fetch-add */
+    int64_t park_max_ns;              /* how long any agent may sleep: release by the core, see pace.h */
 } apy_driver_context_t;
 
 /* System counters are written by several threads. */

@@ -57,6 +57,8 @@ typedef enum apy_image_state {
 
 /* Every cycle: loss scan, rcv-pos, cleaning, window proposal. Returns work done. */
 int apy_image_track_rebuild(apy_image_t *image, int64_t now_ns);
+/* Bytes that came into the log since this was last asked, and the window that they use up: see pace.h. */
+int64_t apy_image_moved(apy_image_t *image, int64_t *window);
 int apy_image_on_timer(apy_image_t *image, int64_t now_ns); /* APY_IMAGE_TICK_* bits */
 apy_image_state_t apy_image_state(const apy_image_t *image);
 int64_t apy_image_id(const apy_image_t *image);

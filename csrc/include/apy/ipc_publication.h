@@ -42,6 +42,8 @@ void apy_ipc_publication_free(apy_ipc_publication_t *publication);
 
 /* Every cycle: pub-pos, pub-lmt, cleaning. Returns work done. */
 int apy_ipc_publication_update(apy_ipc_publication_t *publication);
+/* Bytes that came into the log since this was last asked, and the window that they use up: see pace.h. */
+int64_t apy_ipc_publication_moved(apy_ipc_publication_t *publication, int64_t *window);
 /* Every timer interval: the state machine of 20 section 17.1. Returns APY_IPC_TICK_* bits. */
 int apy_ipc_publication_on_timer(apy_ipc_publication_t *publication, int64_t now_ns);
 

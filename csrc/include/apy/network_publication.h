@@ -56,6 +56,8 @@ enum {
 
 /* Every cycle: pub-pos, pub-lmt, cleaning. Returns work done. */
 int apy_network_publication_update(apy_network_publication_t *publication, int64_t now_ns);
+/* Bytes that came into the log since this was last asked, and the window that they use up: see pace.h. */
+int64_t apy_network_publication_moved(apy_network_publication_t *publication, int64_t *window);
 /* Every timer interval: the state machine of 30 section 3.12. Returns APY_TICK_* bits. */
 int apy_network_publication_on_timer(apy_network_publication_t *publication, int64_t now_ns);
 /* The last client reference is gone. */
