@@ -29,17 +29,7 @@ def environment_intent() -> Intent:
     from aeronpy.driver import MediaDriverContext
 
     logging.getLogger("aeronpy.config").setLevel(logging.ERROR)  # the driver will say it at its start
-    context = MediaDriverContext()
-    return Intent(
-        so_rcvbuf=context.socket_so_rcvbuf,
-        so_sndbuf=context.socket_so_sndbuf,
-        receiver_window=context.rcv_initial_window_length,
-        mtu=context.mtu_length,
-        term_length=context.term_buffer_length,
-        ipc_term_length=context.ipc_term_buffer_length,
-        low_storage_threshold=context.low_file_store_warning_threshold,
-        driver_timeout_ms=context.driver_timeout // 1_000_000,
-    )
+    return Intent.of(MediaDriverContext())
 
 
 def as_object(finding: Finding) -> dict[str, object]:

@@ -18,6 +18,7 @@ from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.client.version import VERSION
 from aeronpy.config import default_aeron_dir
+from aeronpy.diagnosis import diagnosed
 from aeronpy.errors import ArgumentError
 from aeronpy.uri import ChannelUri
 
@@ -39,7 +40,8 @@ class Aeron:
         """Connect by a context; raises DriverTimeout where no driver lives, VersionError, ArgumentError."""
         context = context if context is not None else client_context.Context()
         self.context: Final = context
-        cnc = CncMapping(context.aeron_dir, context.driver_timeout_ms)
+        with diagnosed(context.aeron_dir):
+            cnc = CncMapping(context.aeron_dir, context.driver_timeout_ms)
         core = ClientCore(
             cnc,
             driver_timeout_ms=context.driver_timeout_ms,

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from aeronpy.errors import AeronError, ArgumentError
 from aeronpy.observe.checks import counters, directory, names, process, sockets, space
 from aeronpy.observe.finding import Finding, Severity, by_severity
 from aeronpy.observe.patient import Intent, Patient
+
+if TYPE_CHECKING:
+    from aeronpy.driver import MediaDriverContext
 
 Check = Callable[[Patient], Iterable[Finding]]
 
@@ -77,28 +78,17 @@ def _failed(check: str, error: Exception) -> Finding:
     return Finding(check, Severity.NOTE, f"this check failed: {type(error).__name__}: {error}")
 
 
-def advice(aeron_dir: str | PathLike[str], intent: Intent | None = None, *, starting: bool = False) -> str:
-    """What keeps a client from its driver, as lines to put behind an error's text; of a driver's start if ``starting``.
+def advice(aeron_dir: str | PathLike[str], starting: MediaDriverContext | None = None) -> str:
+    """What keeps a client from its driver, or a driver from ``starting``, as lines to put behind an error's text.
 
     Empty where nothing was found. Never raises.
     """
-    checks = DRIVER_CHECKS if starting else CLIENT_CHECKS
-    bad = [each for each in _examine(aeron_dir, intent, checks) if each.severity.rank >= Severity.WARNING.rank]
+    if starting is None:
+        found = _examine(aeron_dir, None, CLIENT_CHECKS)
+    else:
+        found = _examine(aeron_dir, Intent.of(starting), DRIVER_CHECKS)
+    bad = [each for each in found if each.severity.rank >= Severity.WARNING.rank]
     lines = [f"\n  {each.severity}: {each.sentence}" for each in bad[:ADVICE_MAX]]
     if len(bad) > ADVICE_MAX:
         lines.append(f"\n  and {len(bad) - ADVICE_MAX} more: run `aeronpy doctor --aeron-dir {os.fsdecode(aeron_dir)}`")
     return "".join(lines)
-
-
-@contextmanager
-def diagnosed(
-    aeron_dir: str | PathLike[str], intent: Intent | None = None, *, starting: bool = False
-) -> Iterator[None]:
-    """Let errors that pass through carry the doctor's `advice` in their text; wrong arguments speak for themselves."""
-    try:
-        yield
-    except ArgumentError:
-        raise
-    except AeronError as error:
-        error.args = (f"{error}{advice(aeron_dir, intent, starting=starting)}", *error.args[1:])
-        raise

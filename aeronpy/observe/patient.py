@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from aeronpy.errors import AeronError
 from aeronpy.observe.cnc import CncReport, read_cnc_report
@@ -14,6 +14,9 @@ from aeronpy.observe.counters import Counter, DriverSnapshot
 from aeronpy.observe.driver import Life
 from aeronpy.observe.files import BLOCK_BYTES, open_cnc
 from aeronpy.observe.logs import METADATA_BYTES, PARTITIONS, LogFile, log_paths
+
+if TYPE_CHECKING:
+    from aeronpy.driver import MediaDriverContext
 
 LOGS_MAX: Final = 4096
 _MI: Final = 1 << 20
@@ -31,6 +34,20 @@ class Intent:
     ipc_term_length: int = 64 * _MI
     low_storage_threshold: int = 160 * _MI
     driver_timeout_ms: int = 10_000
+
+    @classmethod
+    def of(cls, context: MediaDriverContext) -> Self:
+        """What a driver of this context asks for."""
+        return cls(
+            so_rcvbuf=context.socket_so_rcvbuf,
+            so_sndbuf=context.socket_so_sndbuf,
+            receiver_window=context.rcv_initial_window_length,
+            mtu=context.mtu_length,
+            term_length=context.term_buffer_length,
+            ipc_term_length=context.ipc_term_buffer_length,
+            low_storage_threshold=context.low_file_store_warning_threshold,
+            driver_timeout_ms=context.driver_timeout // 1_000_000,
+        )
 
     @property
     def largest_log(self) -> int:

@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from aeronpy.diagnosis import diagnosed
+from aeronpy.driver import MediaDriverContext
 from aeronpy.errors import ActiveError, AeronError, ArgumentError
 from aeronpy.observe import doctor
 from aeronpy.observe.checks import space
-from aeronpy.observe.doctor import advice, diagnosed, findings
+from aeronpy.observe.doctor import advice, findings
 from aeronpy.observe.finding import Finding, Severity
 from aeronpy.observe.patient import Intent
 from tests.unit.cli_runs import in_terminal, run
@@ -278,24 +280,24 @@ def test_a_check_that_fails_is_a_note_and_the_rest_goes_on(aeron_dir: Path, monk
 
 def test_errors_carry_what_the_doctor_finds(tmp_path: Path) -> None:
     nowhere = tmp_path / "aeron-none"
-    with pytest.raises(ActiveError) as raised, diagnosed(nowhere):
+    with pytest.raises(ActiveError) as raised, diagnosed(str(nowhere)):
         raise ActiveError("no driver", -11)
     assert str(raised.value).startswith(f"no driver\n  error: there is no directory {nowhere}; start a media driver")
     assert raised.value.code == -11
-    with pytest.raises(KeyError, match="^'x'$"), diagnosed(nowhere):
+    with pytest.raises(KeyError, match="^'x'$"), diagnosed(str(nowhere)):
         raise KeyError("x")
     live = healthy_at(tmp_path)
-    with pytest.raises(AeronError, match="^fine$"), diagnosed(live):
+    with pytest.raises(AeronError, match="^fine$"), diagnosed(str(live)):
         raise AeronError("fine")
-    with pytest.raises(ArgumentError, match="^no number$"), diagnosed(nowhere):
+    with pytest.raises(ArgumentError, match="^no number$"), diagnosed(str(nowhere)):
         raise ArgumentError("no number")
 
 
 def test_a_driver_that_cannot_start_hears_of_what_is_in_its_way_only(tmp_path: Path) -> None:
     nowhere = tmp_path / "aeron-none"
-    assert advice(nowhere, starting=True) == ""
-    assert "so_rcvbuf is more than" in advice(nowhere, Intent(so_rcvbuf=1 << 31), starting=True)
-    taken = advice(healthy_at(tmp_path), starting=True)
+    assert advice(nowhere, MediaDriverContext()) == ""
+    assert "so_rcvbuf is more than" in advice(nowhere, MediaDriverContext(socket_so_rcvbuf=(1 << 31) - 1))
+    taken = advice(healthy_at(tmp_path), MediaDriverContext())
     name = Path("/proc/self/comm").read_text().strip()
     assert f"error: the driver with pid {os.getpid()} ({name}) has {tmp_path / 'aeron-live'}" in taken
 
