@@ -143,7 +143,7 @@ class _SessionCounters:
             path = find_log(self._look.aeron_dir, name)
             if path is not None:
                 with LogFile(path) as log:
-                    window = log.metadata.fields["receiver_window_length"] or None
+                    window = log.metadata.receiver_window or None
                     gaps = log.gaps(position.value, hwm) if position.value % 32 == 0 else []
         except AeronError:
             pass  # it went meanwhile

@@ -13,7 +13,7 @@ from aeronpy.observe.cnc import CncReport, read_cnc_report
 from aeronpy.observe.counters import Counter, DriverSnapshot
 from aeronpy.observe.driver import Life
 from aeronpy.observe.files import BLOCK_BYTES, open_cnc
-from aeronpy.observe.logs import METADATA_BYTES, PARTITIONS, LogFile, log_paths
+from aeronpy.observe.logs import METADATA_BYTES, PARTITIONS, LogFile, LogMetadata, log_paths
 
 if TYPE_CHECKING:
     from aeronpy.driver import MediaDriverContext
@@ -62,7 +62,7 @@ class LogFacts:
     path: str
     length: int
     allocated: int
-    fields: dict[str, int]
+    metadata: LogMetadata
 
     @property
     def promised(self) -> int:
@@ -140,6 +140,6 @@ def log_facts(path: str) -> LogFacts | None:
     try:
         status = os.stat(path)
         with LogFile(path) as log:
-            return LogFacts(path, status.st_size, status.st_blocks * BLOCK_BYTES, log.metadata.fields)
+            return LogFacts(path, status.st_size, status.st_blocks * BLOCK_BYTES, log.metadata)
     except (AeronError, OSError):
         return None

@@ -80,11 +80,11 @@ def check_streams(patient: Patient) -> Iterator[Finding]:
     """Each image's window against its receive buffer, each publication's mtu against its send buffer."""
     windows, mtus = [], []
     for log in patient.logs:
-        fields = log.fields
+        fields = log.metadata.fields
         if log.is_image:
             given = _effective(fields, "rcvbuf")
-            if given and fields["receiver_window_length"] > given:
-                windows.append((fields["receiver_window_length"], given, fields["correlation_id"]))
+            if given and log.metadata.receiver_window > given:
+                windows.append((log.metadata.receiver_window, given, fields["correlation_id"]))
         else:
             given = _effective(fields, "sndbuf")
             if given and fields["mtu_length"] > given:
