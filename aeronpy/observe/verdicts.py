@@ -62,8 +62,9 @@ def _loss(session: Session) -> Verdict | None:
     return None
 
 
-def _slowest(session: Session) -> Subscriber | None:
-    return max(session.subscribers, key=lambda each: each.behind, default=None)
+def _slowest(session: Session, source_id: int | None = None) -> Subscriber | None:
+    subscribers = [each for each in session.subscribers if source_id is None or each.source_id == source_id]
+    return max(subscribers, key=lambda each: each.behind, default=None)
 
 
 def _consume(subscriber: Subscriber) -> str:
@@ -74,23 +75,25 @@ def _consume(subscriber: Subscriber) -> str:
 
 
 def _held_by_subscriber(session: Session) -> Verdict | None:
-    slowest = _slowest(session)
-    if slowest is None or slowest.behind <= 0:
-        return None
-    publisher = next((each for each in session.publishers if each.registration_id == slowest.source_id), None)
-    receiver = next((each for each in session.receivers if each.registration_id == slowest.source_id), None)
-    if receiver is not None and receiver.window and slowest.behind >= receiver.window // 4 * 3:
-        text = (
-            f"{_name(slowest)} is {slowest.behind} bytes behind, its receiver's window has {receiver.window}: the "
-            "sender is told to wait"
-        )
-        return Verdict("subscriber", text, _consume(slowest))
-    if publisher is not None and not session.senders and publisher.position >= publisher.limit:
-        text = (
-            f"{_name(slowest)} is {slowest.behind} bytes behind, and publication {publisher.registration_id} is at its "
-            f"limit of {publisher.limit}: offers are pushed back"
-        )
-        return Verdict("subscriber", text, f"{_consume(slowest)}; longer terms allow longer bursts (term-length)")
+    for receiver in session.receivers:
+        slowest = _slowest(session, receiver.registration_id)
+        if slowest is not None and receiver.window and slowest.behind >= receiver.window // 4 * 3:
+            text = (
+                f"{_name(slowest)} is {slowest.behind} bytes behind, its receiver's window has {receiver.window}: the "
+                "sender is told to wait"
+            )
+            return Verdict("subscriber", text, _consume(slowest))
+    for publisher in session.publishers:
+        # Of a network publication these are its spies, whose positions count as its sender's does.
+        slowest = _slowest(session, publisher.registration_id)
+        senders = [each for each in session.senders if each.registration_id == publisher.registration_id]
+        unsent = max((_backlog(session, each) for each in senders), default=0)
+        if slowest is not None and slowest.behind > unsent and publisher.position >= publisher.limit:
+            text = (
+                f"{_name(slowest)} is {slowest.behind} bytes behind, and publication {publisher.registration_id} is at "
+                f"its limit of {publisher.limit}: offers are pushed back"
+            )
+            return Verdict("subscriber", text, f"{_consume(slowest)}; longer terms allow longer bursts (term-length)")
     return None
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from aeronpy import Aeron
 from aeronpy.client.publication import ExclusivePublication
+from aeronpy.client.subscription import Subscription
 from aeronpy.observe.doctor import findings
 from aeronpy.observe.explain import Explanation, explain
 from aeronpy.observe.finding import Finding
@@ -65,12 +66,14 @@ def limited_by(aeron_dir: Path, channel: str, word: str) -> Explanation:
     return until(look)
 
 
-def fill(publication: ExclusivePublication) -> None:
-    """Offer until nothing more is taken for a while."""
+def fill(publication: ExclusivePublication, reader: Subscription | None = None) -> None:
+    """Offer until nothing more is taken for a while, though the reader takes all that it gets."""
     deadline, refused_at = time.monotonic() + DEADLINE_S, None
     while refused_at is None or time.monotonic() < refused_at + 0.5:
         now = time.monotonic()
         assert now < deadline
+        if reader is not None:
+            reader.poll(lambda buffer, header: None, 100)
         if publication.offer(PAYLOAD) > 0:
             refused_at = None
         elif publication.is_connected and refused_at is None:
@@ -106,6 +109,20 @@ def test_a_subscriber_that_does_not_poll_is_named(drivers: Callable[[Make], Driv
         (session,) = until(consumed).sessions
         assert session.limited_by == "publisher"
         assert session.subscribers[0].behind == 0
+
+
+@pytest.mark.parametrize("make", ["c", "java"])
+def test_a_spy_that_does_not_poll_is_named(drivers: Callable[[Make], Driver], make: Make) -> None:
+    aeron_dir, channel = drivers(make).aeron_dir, udp(free_port())
+    with Aeron.connect(aeron_dir=str(aeron_dir)) as aeron:
+        reader = aeron.add_subscription(channel, STREAM)
+        spy = aeron.add_subscription(f"aeron-spy:{channel}", STREAM)
+        publication = aeron.add_exclusive_publication(channel, STREAM)
+        fill(publication, reader)
+        (session,) = limited_by(aeron_dir, channel, "subscriber").sessions
+        assert f"subscriber {spy.registration_id} " in session.verdict
+        behind = {each.registration_id: each.behind for each in session.subscribers}
+        assert behind == {reader.registration_id: 0, spy.registration_id: publication.position}
 
 
 def test_each_driver_explains_its_side(drivers: Callable[[Make], Driver]) -> None:

@@ -153,6 +153,15 @@ def test_a_subscriber_at_the_publications_limit_pushes_offers_back(stage: Stage)
     assert "subscriber 8 (prices) is 40000 bytes behind, and publication 7 is at its limit of 32768" in found.verdict
 
 
+def test_a_spy_that_is_slower_than_the_sender_pushes_offers_back(stage: Stage) -> None:
+    stage.publication(32_768, 32_768)
+    stage.sender(32_768, 131_072)
+    stage.subscriber(8, 0, 7, channel=f"aeron-spy:{PLACE}")
+    found = stage.session()
+    assert found.limited_by == "subscriber"
+    assert "subscriber 8 (prices) is 32768 bytes behind" in found.verdict
+
+
 def test_a_sender_at_its_limit_waits_for_its_receivers(stage: Stage) -> None:
     stage.publication(8192, 36_864)
     stage.sender(4096, 4096)
