@@ -27,7 +27,10 @@ _UNITS: Final = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One result of one check. ``check`` is a stable name; ``unit`` is that of ``value`` and ``limit``."""
+    """One result of one check. ``check`` is a stable name; ``unit`` is that of ``value`` and ``limit``.
+
+    The limit is the most that is good, or the least with ``at_least``.
+    """
 
     check: str
     severity: Severity
@@ -36,6 +39,7 @@ class Finding:
     limit: int | float | str | None = None
     unit: str = ""
     remedy: str = ""
+    at_least: bool = False
 
     @property
     def measure(self) -> str:
@@ -43,7 +47,8 @@ class Finding:
         if self.value is None:
             return ""
         text = amount(self.value, self.unit)
-        return text if self.limit is None else f"{text} (limit {amount(self.limit, self.unit)})"
+        word = "needed" if self.at_least else "limit"
+        return text if self.limit is None else f"{text} ({word} {amount(self.limit, self.unit)})"
 
     @property
     def sentence(self) -> str:

@@ -132,5 +132,5 @@ def check_versions(patient: Patient) -> Iterator[Finding]:
         and SystemCounter.ERRORS in system
         and SystemCounter.CONTROL_PROTOCOL_VERSION not in system
     ):
-        what = "the driver is older than 1.51: session ids are drawn by clients, and images cannot be rejected for sure"
+        what = "the driver says no control protocol version: it is older than 1.49, and newer commands fail there"
         yield Finding("version.driver", Severity.NOTE, what, remedy="use a newer driver")

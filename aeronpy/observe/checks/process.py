@@ -42,7 +42,7 @@ def check_files(patient: Patient) -> Iterator[Finding]:
         limit = own_file_limit()
         if limit is not None and limit < FILES_MIN:
             what = "a driver started here may open few files: each UDP channel takes one or two"
-            yield Finding("process.files", Severity.WARNING, what, limit, FILES_MIN, "files", "ulimit -n 65536")
+            yield Finding("process.files", Severity.WARNING, what, limit, FILES_MIN, "files", "ulimit -n 65536", True)
     if patient.life is Life.ALIVE and patient.pid is not None and process_state(patient.pid) is None:
         what = f"the driver lives, but its process {patient.pid} is not to be seen: it is in another PID namespace"
         yield Finding("process.namespace", Severity.NOTE, what)

@@ -8,7 +8,7 @@ from typing import Final
 from aeronpy.observe.driver import Life
 from aeronpy.observe.finding import Finding, Severity
 from aeronpy.observe.keys import AddressKey
-from aeronpy.observe.patient import Patient
+from aeronpy.observe.patient import Intent, Patient
 from aeronpy.observe.processes import read_number, udp_drops
 from aeronpy.observe.types import CounterType
 
@@ -22,58 +22,43 @@ def _raise(name: str, value: int) -> str:
 
 def check_limits(patient: Patient) -> Iterator[Finding]:
     """The kernel's limits against what a driver that starts here asks for: it refuses to start where they are short."""
-    if patient.life is Life.ALIVE:
-        return  # it did start; its streams are looked at one by one
     intent = patient.intent
     rmem_max, wmem_max = read_number(f"{_CORE}/rmem_max"), read_number(f"{_CORE}/wmem_max")
-    if rmem_max is not None:
-        yield from _receive_limits(intent.so_rcvbuf, intent.receiver_window, rmem_max)
-    if wmem_max is not None:
-        default = read_number(f"{_CORE}/wmem_default") or wmem_max
-        given = min(intent.so_sndbuf, wmem_max) if intent.so_sndbuf else default
-        if intent.so_sndbuf > wmem_max:
-            what = "aeron.socket.so_sndbuf is more than the kernel gives (net.core.wmem_max)"
-            yield Finding(
-                "sockets.sndbuf",
-                Severity.ERROR,
-                what,
-                intent.so_sndbuf,
-                wmem_max,
-                "bytes",
-                _raise("wmem_max", intent.so_sndbuf),
-            )
-        elif intent.mtu > given:
-            what = "aeron.mtu.length is longer than a send buffer"
-            yield Finding(
-                "sockets.mtu",
-                Severity.ERROR,
-                what,
-                intent.mtu,
-                given,
-                "bytes",
-                "raise aeron.socket.so_sndbuf, or lower the mtu",
-            )
+    starting = patient.life is not Life.ALIVE  # one that did start is looked at stream by stream
+    if starting and rmem_max is not None:
+        yield from _receive_limits(intent, rmem_max)
+    if starting and wmem_max is not None:
+        yield from _send_limits(intent, wmem_max)
+    if rmem_max is not None and rmem_max < GOOD_BUFFER:
+        what = "the kernel gives small receive buffers (net.core.rmem_max): fast streams lose bursts"
+        remedy = f"{_raise('rmem_max', GOOD_BUFFER)}, and aeron.socket.so_rcvbuf=2m"
+        yield Finding("sockets.rmem-max", Severity.NOTE, what, rmem_max, GOOD_BUFFER, "bytes", remedy, True)
+    elif rmem_max is not None:
+        what = "the kernel gives large receive buffers (net.core.rmem_max)"
+        yield Finding("sockets.rmem-max", Severity.OK, what, rmem_max, GOOD_BUFFER, "bytes", at_least=True)
 
 
-def _receive_limits(so_rcvbuf: int, window: int, rmem_max: int) -> Iterator[Finding]:
-    given = min(so_rcvbuf, rmem_max) if so_rcvbuf else (read_number(f"{_CORE}/rmem_default") or rmem_max)
-    if so_rcvbuf > rmem_max:
+def _receive_limits(intent: Intent, rmem_max: int) -> Iterator[Finding]:
+    asked, window = intent.so_rcvbuf, intent.receiver_window
+    given = min(asked, rmem_max) if asked else (read_number(f"{_CORE}/rmem_default") or rmem_max)
+    if asked > rmem_max:
         what = "aeron.socket.so_rcvbuf is more than the kernel gives (net.core.rmem_max)"
-        yield Finding(
-            "sockets.rcvbuf", Severity.ERROR, what, so_rcvbuf, rmem_max, "bytes", _raise("rmem_max", so_rcvbuf)
-        )
+        yield Finding("sockets.rcvbuf", Severity.ERROR, what, asked, rmem_max, "bytes", _raise("rmem_max", asked))
     elif window > given:
         what = "aeron.rcv.initial.window.length is more than a receive buffer holds: bursts would be lost"
         remedy = f"raise aeron.socket.so_rcvbuf to it, and {_raise('rmem_max', window)}"
         yield Finding("sockets.window", Severity.ERROR, what, window, given, "bytes", remedy)
-    elif rmem_max < GOOD_BUFFER:
-        what = "the kernel gives small receive buffers (net.core.rmem_max): fast streams lose bursts"
-        remedy = f"{_raise('rmem_max', GOOD_BUFFER)}, and aeron.socket.so_rcvbuf=2m"
-        yield Finding("sockets.rmem-max", Severity.NOTE, what, rmem_max, GOOD_BUFFER, "bytes", remedy)
-    else:
-        yield Finding(
-            "sockets.rmem-max", Severity.OK, "the kernel gives large receive buffers", rmem_max, GOOD_BUFFER, "bytes"
-        )
+
+
+def _send_limits(intent: Intent, wmem_max: int) -> Iterator[Finding]:
+    asked = intent.so_sndbuf
+    given = min(asked, wmem_max) if asked else (read_number(f"{_CORE}/wmem_default") or wmem_max)
+    if asked > wmem_max:
+        what = "aeron.socket.so_sndbuf is more than the kernel gives (net.core.wmem_max)"
+        yield Finding("sockets.sndbuf", Severity.ERROR, what, asked, wmem_max, "bytes", _raise("wmem_max", asked))
+    elif intent.mtu > given:
+        what, remedy = "aeron.mtu.length is longer than a send buffer", "raise aeron.socket.so_sndbuf, or lower the mtu"
+        yield Finding("sockets.mtu", Severity.ERROR, what, intent.mtu, given, "bytes", remedy)
 
 
 def check_streams(patient: Patient) -> Iterator[Finding]:

@@ -44,17 +44,19 @@ def check_space(patient: Patient) -> Iterator[Finding]:
     remedy += _neighbours(patient)
     if total < largest:
         what = f"{place} is smaller than one log of default terms"
-        yield Finding("space.size", Severity.WARNING, what, total, largest, "bytes", remedy)
+        yield Finding("space.size", Severity.WARNING, what, total, largest, "bytes", remedy, True)
     elif free < largest:
         what = f"{place} has less free than a stream of default terms takes: adding one is refused"
-        yield Finding("space.next-log", Severity.WARNING, what, free, largest, "bytes", remedy)
+        yield Finding("space.next-log", Severity.WARNING, what, free, largest, "bytes", remedy, True)
     elif free <= threshold:
-        yield Finding("space.low", Severity.WARNING, f"{place} has little room", free, threshold, "bytes", remedy)
+        yield Finding("space.low", Severity.WARNING, f"{place} has little room", free, threshold, "bytes", remedy, True)
     else:
-        yield Finding("space.free", Severity.OK, f"{place} has room", free, largest, "bytes")
+        yield Finding("space.free", Severity.OK, f"{place} has room", free, largest, "bytes", at_least=True)
     if system.f_files > 0 and system.f_favail < INODES_MIN:
         what = f"{place} has hardly a file left to give"
-        yield Finding("space.inodes", Severity.ERROR, what, system.f_favail, INODES_MIN, "files", "remove files there")
+        yield Finding(
+            "space.inodes", Severity.ERROR, what, system.f_favail, INODES_MIN, "files", "remove files there", True
+        )
     if mount.kind and mount.kind not in ("tmpfs", "ramfs", "hugetlbfs"):
         what = f"{place} is not in memory: writing it back to its disk can stall publishers"
         yield Finding("space.disk", Severity.NOTE, what, mount.kind, remedy="use a directory in /dev/shm")
