@@ -1,5 +1,6 @@
 """Types of the compiled module; stubtest holds this file to it. One section per room, in the order of native.pyx."""
 
+import builtins
 from collections.abc import Callable, Iterator
 from os import PathLike
 from types import TracebackType
@@ -18,6 +19,20 @@ _Readable: TypeAlias = Buffer | npt.NDArray[Any]
 
 def parse_duration_ns(text: str) -> int:
     """Return the nanoseconds of a duration: digits, then ns (or nothing), us, ms or s. Raises ArgumentError."""
+
+@final
+class IdleStrategy:
+    """What a thread does when a duty cycle found no work, by name and arguments as Aeron's settings give them."""
+
+    def __new__(cls, name: str, arguments: str = "") -> Self: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> str: ...
+    def idle(self, work_count: int = 0) -> None:
+        """Idle if work_count is 0 or less, without the GIL; hears signals."""
+    def reset(self) -> None:
+        """Begin again, as after work."""
 
 # --- logbuffer ---
 
@@ -135,6 +150,9 @@ class CountersReader:
     def __iter__(self) -> Iterator[CounterInfo]: ...
     def info(self, counter_id: int) -> CounterInfo | None: ...
     def value(self, counter_id: int) -> int: ...
+    def state(self, counter_id: int) -> int:
+        """Return the state of an id: 1 allocated, -1 given back, 0 never used."""
+    def free_for_reuse_deadline_ms(self, counter_id: int) -> int: ...
     def find_by_registration(self, type_id: int, registration_id: int) -> int | None: ...
     def find_by_key(self, type_id: int, key: int) -> int | None: ...
 
@@ -231,6 +249,14 @@ class CncMapping:
     def __new__(cls, directory: str, timeout_ms: int) -> Self: ...
     @property
     def directory(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def start_timestamp_ms(self) -> int: ...
+    @property
+    def client_liveness_timeout_ns(self) -> int: ...
+    @property
+    def counters(self) -> CountersReader: ...
 
 def driver_is_active(directory: str, timeout_ms: int = 10_000) -> bool:
     """Whether a media driver lives in a directory; waits for one that is starting."""
@@ -276,12 +302,12 @@ class ClientCore:
     def counters(self) -> CountersReader: ...
     @property
     def cnc(self) -> CncMapping: ...
-    def start(self) -> None: ...
+    def start(self, idle: IdleStrategy | None = None) -> None: ...
     def do_work(self) -> int: ...
     def close(self) -> None: ...
     def next_correlation_id(self) -> int: ...
     def command(self, type: int, body: Buffer) -> None: ...
-    def post(self, type: int, body: Buffer) -> None: ...
+    def post(self, type: int, body: Buffer) -> bool: ...
     def watch(self, id: int) -> None: ...
     def unwatch(self, id: int) -> None: ...
     def watch_counters(self, wanted: bool) -> None: ...
@@ -306,6 +332,10 @@ class CounterBase:
         """The value, seeing all that its writer did before."""
     def set(self, value: int) -> None:
         """Store a value after all that was done before."""
+    def get_and_set(self, value: int) -> int:
+        """Store a value atomically; returns the one before."""
+    def increment(self) -> int:
+        """Add one atomically; returns the value before."""
     def get_and_add(self, delta: int) -> int:
         """Add atomically; returns the value before."""
     def compare_and_set(self, expected: int, value: int) -> bool:
@@ -380,19 +410,39 @@ class Header:
 _FragmentHandler = Callable[[FragmentView, Header], object]
 _ControlledHandler = Callable[[FragmentView, Header], ControlledAction | None]
 _BlockHandler = Callable[[FragmentView, int, int], object]
+_RawBlockHandler = Callable[[int, int, FragmentView, int, int], object]
 
-@final
+@disjoint_base
 class FragmentAssembler:
     """A handler that gives whole messages to another one: ``subscription.poll(FragmentAssembler(handler))``."""
 
-    def __new__(cls, handler: _FragmentHandler) -> Self: ...
+    def __new__(
+        cls, handler: _FragmentHandler, initial_buffer_length: int = 0, *, unassembled_limit: int | None = None
+    ) -> Self: ...
     @property
     def handler(self) -> _FragmentHandler: ...
     def __call__(self, buffer: FragmentView, header: Header) -> Any: ...
-    def free_session(self, session_id: int) -> None:
-        """Free what was kept for one session; an unfinished message of it is lost."""
+    @property
+    def refused_count(self) -> int: ...
+    def free_session_buffer(self, session_id: int) -> bool:
+        """Free what was kept for one session, and lose an unfinished message of it; whether there was anything."""
     def clear(self) -> None:
         """Free what was kept for all sessions."""
+
+class ControlledFragmentAssembler(FragmentAssembler):
+    """A FragmentAssembler for controlled polls alone: a message that its handler aborts comes again whole."""
+
+    def __new__(
+        cls, handler: _ControlledHandler, initial_buffer_length: int = 0, *, unassembled_limit: int | None = None
+    ) -> Self: ...
+
+@final
+class ImageFragmentAssembler(FragmentAssembler):
+    """A FragmentAssembler with one buffer, for the polls of one image."""
+
+@final
+class ImageControlledFragmentAssembler(ControlledFragmentAssembler):
+    """A ControlledFragmentAssembler with one buffer, for the controlled polls of one image."""
 
 @final
 class BufferClaim:
@@ -415,14 +465,20 @@ class BufferClaim:
     def flags(self) -> int: ...
     @flags.setter
     def flags(self, value: int) -> None: ...
+    @property
+    def type(self) -> int: ...
+    @type.setter
+    def type(self, value: int) -> None: ...
     def commit(self) -> None:
         """Send the message."""
     def abort(self) -> None:
         """Drop the message: its space becomes padding."""
     def __enter__(self) -> Self: ...
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: builtins.type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None: ...
+
+_ReservedValue = int | Callable[[FragmentView], int] | None
 
 @disjoint_base
 class PublicationBase:
@@ -486,11 +542,16 @@ class PublicationBase:
     def position_bits_to_shift(self) -> int: ...
     @property
     def native_address(self) -> int: ...
-    def offer(
-        self, buffer: _Readable, *more: _Readable, reserved_value: int | Callable[[bytes], int] | None = None
-    ) -> int | OfferResult:
+    def offer(self, buffer: _Readable, *more: _Readable, reserved_value: _ReservedValue = None) -> int | OfferResult:
         """Append a message made of one or several buffers; returns the new position or an `OfferResult`."""
-    def send(self, buffer: _Readable, *more: _Readable, timeout_s: float | None = 10.0, idle: str = "backoff") -> int:
+    def send(
+        self,
+        buffer: _Readable,
+        *more: _Readable,
+        timeout_s: float | None = 10.0,
+        idle: str = "backoff",
+        reserved_value: _ReservedValue = None,
+    ) -> int:
         """Append a message, waiting up to timeout_s (None: for ever) until it is accepted; returns the position."""
     def offer_batch(self, messages: _Readable | tuple[_Readable, Any]) -> int:
         """Append many messages in one crossing, without the GIL; returns how many were accepted."""
@@ -506,8 +567,11 @@ class MessageBatch:
     def __iter__(self) -> Iterator[memoryview]: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...
+    def __del__(self) -> None: ...
     def close(self) -> None:
         """Move the position behind the batch's messages. Twice is fine."""
+    @property
+    def refused_count(self) -> int: ...
     @property
     def lengths(self) -> npt.NDArray[np.int32]: ...
     @property
@@ -553,6 +617,16 @@ class Image:
         """As controlled_poll, for fragments that begin before limit_position."""
     def block_poll(self, handler: _BlockHandler, block_length_limit: int) -> int:
         """Call ``handler(block, session_id, term_id)`` for a run of whole frames; returns its bytes."""
+    def raw_poll(self, handler: _RawBlockHandler, block_length_limit: int) -> int:
+        """As block_poll, with where the block lies in the log's file, to be sent or copied from there."""
+    def controlled_peek(
+        self, initial_position: int, handler: _ControlledHandler, limit_position: int = 0x7FFFFFFFFFFFFFFF
+    ) -> int:
+        """As controlled_poll from a position of the caller's in the current term, without moving the image's own."""
+    def set_position(self, new_position: int) -> bool:
+        """Go on reading from a later position of the current term; False once closed."""
+    def reject(self, reason: str) -> None:
+        """Refuse this image: its publisher is told why, and it goes away. Raises RegistrationError, ArgumentError."""
     @property
     def correlation_id(self) -> int: ...
     @property
@@ -597,7 +671,13 @@ class SubscriptionBase:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
     def _attach(
-        self, core: ClientCore, channel: str, stream_id: int, registration_id: int, channel_status_id: int
+        self,
+        core: ClientCore,
+        channel: str,
+        stream_id: int,
+        registration_id: int,
+        channel_status_id: int,
+        error_handler: Callable[[Exception], object] | None = None,
     ) -> None: ...
     def _set_images(self, images: tuple[Image, ...]) -> None: ...
     def _mark_closed(self) -> None: ...
@@ -630,7 +710,9 @@ class SubscriptionBase:
     def controlled_poll(self, handler: _ControlledHandler, fragment_limit: int = 10) -> int:
         """As poll; the handler answers a `ControlledAction`, or None to continue."""
     def block_poll(self, handler: _BlockHandler, block_length_limit: int) -> int:
-        """Call ``handler(block, session_id, term_id)`` for a run of frames of each image; returns the bytes."""
+        """As of each image in turn, each with the full limit; returns the bytes of all."""
+    def raw_poll(self, handler: _RawBlockHandler, block_length_limit: int) -> int:
+        """As of each image in turn, each with the full limit; returns the bytes of all."""
     def poll_native(self, handler: int, context: int = 0, fragment_limit: int = 10, *, assemble: bool = False) -> int:
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many."""
     def poll_batch(self, messages_max: int = 4096) -> MessageBatch:

@@ -6,6 +6,8 @@ import re
 from enum import IntEnum
 from typing import Final
 
+from aeronpy.uri import parse_integer
+
 MS: Final = 1_000_000
 S: Final = 1_000_000_000
 MI: Final = 1 << 20
@@ -39,8 +41,6 @@ TERMINATION_VALIDATORS: Final[Spellings] = {
     "deny": (f"{_DRIVER}.DefaultDenyTerminationValidator", "aeron_driver_termination_validator_default_deny"),
     "allow": (f"{_DRIVER}.DefaultAllowTerminationValidator", "aeron_driver_termination_validator_default_allow"),
 }
-
-THREAD_NAMINGS: Final[Spellings] = {"classic": (), "new": ()}
 
 FLOW_CONTROLS: Final[Spellings] = {
     "unicast_max": (
@@ -98,9 +98,16 @@ def parse_mode(given: str) -> ThreadingMode:
         raise ValueError(f"{given!r} is none of {', '.join(ThreadingMode.__members__)}") from None
 
 
+def parse_naming(given: str) -> str:
+    """``classic`` or ``new``; ValueError for anything else."""
+    if given not in ("classic", "new"):
+        raise ValueError(f"{given!r} is neither classic nor new")
+    return given
+
+
 def parse_milliseconds(given: str) -> int:
     """Nanoseconds of a plain number of milliseconds."""
-    return int(given) * MS
+    return parse_integer(given.strip(), -(1 << 43), 1 << 43) * MS
 
 
 def parse_group(given: str) -> str:
@@ -129,7 +136,7 @@ def parse_port_range(given: str) -> tuple[int, int]:
 
 def parse_processors(given: str) -> int:
     """A processor's number, -1 for any; ValueError for anything else."""
-    number = int(given)
-    if number < -1:
-        raise ValueError(f"{given!r} is no processor's number, nor -1 for any")
-    return number
+    try:
+        return parse_integer(given.strip(), -1, (1 << 31) - 1)
+    except ValueError:
+        raise ValueError(f"{given!r} is no processor's number, nor -1 for any") from None

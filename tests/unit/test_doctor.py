@@ -203,17 +203,20 @@ def test_room_is_measured_against_what_a_stream_takes(aeron_dir: Path) -> None:
     )
 
 
-def test_buffers_that_the_kernel_does_not_give_are_an_error(tmp_path: Path) -> None:
+def test_buffers_that_the_kernel_does_not_give_are_weighed(tmp_path: Path) -> None:
     rmem_max = int(Path("/proc/sys/net/core/rmem_max").read_text())
     wmem_max = int(Path("/proc/sys/net/core/wmem_max").read_text())
     nowhere = tmp_path / "aeron-none"
     asked = found(nowhere, "sockets.rcvbuf", intent=Intent(so_rcvbuf=rmem_max + 1))
-    assert (asked.severity, asked.value, asked.limit) == (Severity.ERROR, rmem_max + 1, rmem_max)
+    assert (asked.severity, asked.value, asked.limit) == (Severity.WARNING, rmem_max + 1, rmem_max)
     assert f"net.core.rmem_max={max(rmem_max + 1, 2 << 20)}" in asked.remedy
-    window = found(nowhere, "sockets.window", intent=Intent(so_rcvbuf=65536, receiver_window=131072))
-    assert (window.value, window.limit) == (131072, 65536)
+    tight = found(nowhere, "sockets.window", intent=Intent(so_rcvbuf=65536, receiver_window=131072))
+    assert (tight.severity, tight.value, tight.limit) == (Severity.WARNING, 131072, 65536)
+    # A driver compares with what the kernel reports, which is twice what it gives.
+    refused = found(nowhere, "sockets.window", intent=Intent(so_rcvbuf=65536, receiver_window=131072 + 32))
+    assert (refused.severity, refused.limit) == (Severity.ERROR, 131072)
     assert found(nowhere, "sockets.sndbuf", intent=Intent(so_sndbuf=wmem_max + 1)).limit == wmem_max
-    assert found(nowhere, "sockets.mtu", intent=Intent(so_sndbuf=4096, mtu=8192)).limit == 4096
+    assert found(nowhere, "sockets.mtu", intent=Intent(so_sndbuf=8192, mtu=65504)).severity is Severity.ERROR
 
 
 def test_an_image_whose_window_exceeds_its_buffer_is_a_warning(aeron_dir: Path) -> None:

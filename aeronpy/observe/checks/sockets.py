@@ -13,6 +13,7 @@ from aeronpy.observe.processes import read_number, udp_drops
 from aeronpy.observe.types import CounterType
 
 GOOD_BUFFER: Final = 2 << 20
+REPORTED: Final = 2  # Linux reports twice what it gives, for its own book-keeping, and drivers compare with that
 _CORE: Final = "/proc/sys/net/core"
 
 
@@ -21,7 +22,7 @@ def _raise(name: str, value: int) -> str:
 
 
 def check_limits(patient: Patient) -> Iterator[Finding]:
-    """The kernel's limits against what a driver that starts here asks for: it refuses to start where they are short."""
+    """The kernel's limits against what a driver that starts here asks for."""
     intent = patient.intent
     rmem_max, wmem_max = read_number(f"{_CORE}/rmem_max"), read_number(f"{_CORE}/wmem_max")
     starting = patient.life is not Life.ALIVE  # one that did start is looked at stream by stream
@@ -41,24 +42,28 @@ def check_limits(patient: Patient) -> Iterator[Finding]:
 def _receive_limits(intent: Intent, rmem_max: int) -> Iterator[Finding]:
     asked, window = intent.so_rcvbuf, intent.receiver_window
     given = min(asked, rmem_max) if asked else (read_number(f"{_CORE}/rmem_default") or rmem_max)
+    remedy = f"raise aeron.socket.so_rcvbuf to it, and {_raise('rmem_max', window)}"
     if asked > rmem_max:
-        what = "aeron.socket.so_rcvbuf is more than the kernel gives (net.core.rmem_max)"
-        yield Finding("sockets.rcvbuf", Severity.ERROR, what, asked, rmem_max, "bytes", _raise("rmem_max", asked))
+        what = "aeron.socket.so_rcvbuf is more than the kernel gives (net.core.rmem_max), and is cut to that"
+        yield Finding("sockets.rcvbuf", Severity.WARNING, what, asked, rmem_max, "bytes", _raise("rmem_max", asked))
+    if window > REPORTED * given:
+        what = "aeron.rcv.initial.window.length is more than a receive buffer holds: a driver does not start"
+        yield Finding("sockets.window", Severity.ERROR, what, window, REPORTED * given, "bytes", remedy)
     elif window > given:
-        what = "aeron.rcv.initial.window.length is more than a receive buffer holds: bursts would be lost"
-        remedy = f"raise aeron.socket.so_rcvbuf to it, and {_raise('rmem_max', window)}"
-        yield Finding("sockets.window", Severity.ERROR, what, window, given, "bytes", remedy)
+        what = "aeron.rcv.initial.window.length is more than a receive buffer is sure to hold: bursts can be lost"
+        yield Finding("sockets.window", Severity.WARNING, what, window, given, "bytes", remedy)
 
 
 def _send_limits(intent: Intent, wmem_max: int) -> Iterator[Finding]:
     asked = intent.so_sndbuf
     given = min(asked, wmem_max) if asked else (read_number(f"{_CORE}/wmem_default") or wmem_max)
     if asked > wmem_max:
-        what = "aeron.socket.so_sndbuf is more than the kernel gives (net.core.wmem_max)"
-        yield Finding("sockets.sndbuf", Severity.ERROR, what, asked, wmem_max, "bytes", _raise("wmem_max", asked))
-    elif intent.mtu > given:
-        what, remedy = "aeron.mtu.length is longer than a send buffer", "raise aeron.socket.so_sndbuf, or lower the mtu"
-        yield Finding("sockets.mtu", Severity.ERROR, what, intent.mtu, given, "bytes", remedy)
+        what = "aeron.socket.so_sndbuf is more than the kernel gives (net.core.wmem_max), and is cut to that"
+        yield Finding("sockets.sndbuf", Severity.WARNING, what, asked, wmem_max, "bytes", _raise("wmem_max", asked))
+    if intent.mtu > REPORTED * given:
+        what = "aeron.mtu.length is longer than a send buffer: a driver does not start"
+        remedy = "raise aeron.socket.so_sndbuf, or lower the mtu"
+        yield Finding("sockets.mtu", Severity.ERROR, what, intent.mtu, REPORTED * given, "bytes", remedy)
 
 
 def check_streams(patient: Patient) -> Iterator[Finding]:
