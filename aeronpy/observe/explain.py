@@ -15,6 +15,7 @@ from typing import Final
 from aeronpy.errors import AeronError, NotFoundError
 from aeronpy.observe.channels import full_channel, means
 from aeronpy.observe.counters import Counter, DriverSnapshot, local_addresses
+from aeronpy.observe.driver import Life, life_of
 from aeronpy.observe.drops import Drop, count_drops
 from aeronpy.observe.files import open_cnc
 from aeronpy.observe.keys import ChannelKey, HeartbeatKey, StreamKey
@@ -231,7 +232,10 @@ def _loss(aeron_dir: str, stream_id: int, sessions: list[Session]) -> list[LossS
     ]
 
 
-def _note(look: _Look, sessions: list[Session], ends: list[ChannelEnd]) -> str:
+def _note(snapshot: DriverSnapshot, sessions: list[Session], ends: list[ChannelEnd]) -> str:
+    life = life_of(snapshot)
+    if life is not Life.ALIVE:
+        return f"the driver is not alive ({life}): this is how it left the stream"
     if sessions:
         return ""
     if not any(end.label.startswith("rcv-channel") for end in ends):
@@ -272,7 +276,7 @@ def explain(aeron_dir: str | PathLike[str], channel: str, stream_id: int, *, int
         ends,
         count_drops(first.counters, second.counters, addresses),
         _loss(where, stream_id, sessions),
-        _note(look, sessions, ends),
+        _note(second, sessions, ends),
     )
 
 

@@ -218,3 +218,23 @@ def test_the_doctor_knows_a_driver_that_was_killed(java_host: Callable[[], JavaH
         assert named(driver.aeron_dir, "directory.stale") is not None
     finally:
         stage.close()
+
+
+@pytest.mark.parametrize(("window", "severity"), [(128 << 10, "warning"), (192 << 10, "error")])
+def test_the_doctor_foresees_what_a_driver_refuses(
+    java_host: Callable[[], JavaHost], window: int, severity: str
+) -> None:
+    buffer = 64 << 10
+    stage = Stage(java_host)
+    settings = {"AERON_SOCKET_SO_RCVBUF": str(buffer), "AERON_RCV_INITIAL_WINDOW_LENGTH": str(window)}
+    intent = Intent(so_rcvbuf=buffer, receiver_window=window)
+    (found,) = [each for each in findings(stage.base / "none", intent=intent) if each.check == "sockets.window"]
+    try:
+        assert found.severity == severity
+        if severity == "error":
+            with pytest.raises(AssertionError, match="SO_RCVBUF"):
+                stage.driver("c", settings=settings)
+        else:
+            stage.driver("c", settings=settings)
+    finally:
+        stage.close()

@@ -213,6 +213,12 @@ def test_a_subscription_without_an_image_is_explained_too(stage: Stage) -> None:
     assert "no image has come" in found.note
 
 
+def test_a_driver_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, CncBytes(heartbeat_ms=-1))
+    stage.publication(0, 0)
+    assert "the driver is not alive (shut down)" in explain(stage.write(), PUB, 1001, interval_s=0).note
+
+
 def test_a_stream_that_is_not_there_is_an_error_with_those_that_are(stage: Stage) -> None:
     stage.publication(0, 0)
     stage.write()
