@@ -28,8 +28,13 @@ def environment_intent() -> Intent:
     """What a driver started from this environment would ask for."""
     from aeronpy.driver import MediaDriverContext
 
-    logging.getLogger("aeronpy.config").setLevel(logging.ERROR)  # the driver will say it at its start
-    return Intent.of(MediaDriverContext())
+    log = logging.getLogger("aeronpy.config")
+    before = log.level
+    log.setLevel(logging.ERROR)  # what cannot be read there the driver will say at its start
+    try:
+        return Intent.of(MediaDriverContext())
+    finally:
+        log.setLevel(before)
 
 
 def as_object(finding: Finding) -> dict[str, object]:
