@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.counters import CounterType, StreamCounters
+from aeronpy.driver.counters import NULL_ID, CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.uri import ChannelUri
 
@@ -32,6 +32,8 @@ def congestion_settings(
         "measure_rtt": context.cubic_measure_rtt,
         "tcp_mode": context.cubic_tcp_mode,
         "initial_rtt_ns": context.cubic_initial_rtt,
-        "rtt_id": counters.add(CounterType.PER_IMAGE, 0, name="rcv-cc-cubic-rtt"),
-        "window_id": counters.add(CounterType.PER_IMAGE, min(window_length, 10 * mtu), name="rcv-cc-cubic-wnd"),
+        "rtt_id": counters.add(CounterType.PER_IMAGE, 0, name="rcv-cc-cubic-rtt", owner_id=NULL_ID),
+        "window_id": counters.add(
+            CounterType.PER_IMAGE, min(window_length, 10 * mtu), name="rcv-cc-cubic-wnd", owner_id=NULL_ID
+        ),
     }

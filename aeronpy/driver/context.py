@@ -12,6 +12,9 @@ from aeronpy.errors import ArgumentError
 
 __all__ = ["MS", "MediaDriverContext", "ThreadingMode"]
 
+TERM_MIN: Final = 64 << 10
+PAGE_MIN: Final = 4 << 10
+
 # Of these, other values are refused until what they ask for is there.
 _SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "receiver_wildcard_port_range": ((0, 0),),
@@ -45,8 +48,9 @@ class MediaDriverContext(DriverOptions):
         self.loss()
         for name in ("term_buffer_length", "ipc_term_buffer_length", "file_page_size"):
             value = getattr(self, name)
-            if value & (value - 1):
-                raise ArgumentError(f"{name} is {value}, which is no power of two")
+            least = PAGE_MIN if name == "file_page_size" else TERM_MIN
+            if value & (value - 1) or not least <= value <= 1 << 30:
+                raise ArgumentError(f"{name} is {value}, which is no power of two from {least} to {1 << 30}")
         for name in ("mtu_length", "ipc_mtu_length"):
             value = getattr(self, name)
             if value <= 32 or value % 32:
@@ -84,6 +88,11 @@ class MediaDriverContext(DriverOptions):
             high, low = getattr(self, greater), getattr(self, lesser)
             if high <= low:
                 raise ArgumentError(f"{greater} of {high} ns must be greater than {lesser} of {low} ns")
+        if self.nak_unicast_delay * self.nak_unicast_retry_delay_ratio >= 1 << 63:
+            raise ArgumentError(
+                f"nak_unicast_delay of {self.nak_unicast_delay} ns times nak_unicast_retry_delay_ratio of "
+                f"{self.nak_unicast_retry_delay_ratio} is longer than 64 bits of nanoseconds"
+            )
         low, high = self.publication_reserved_session_id_low, self.publication_reserved_session_id_high
         if low > high:
             raise ArgumentError(f"reserved session ids: low {low} is above high {high}")

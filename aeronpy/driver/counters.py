@@ -94,10 +94,11 @@ class StreamCounters:
         self._label = f"{registration_id} {session_id} {stream_id} {channel}"
         self._ids: list[int] = []
 
-    def add(self, type_id: CounterType, value: int, *, name: str = "") -> int:
-        """Allocate one; ``name`` where the type's own does not say all."""
+    def add(self, type_id: CounterType, value: int, *, name: str = "", owner_id: int | None = None) -> int:
+        """Allocate one; ``name`` where the type's own does not say all, ``owner_id`` where not the client owns it."""
+        owner_id = self._owner_id if owner_id is None else owner_id
         label = f"{name or _NAMES[type_id]}: {self._label}".encode("ascii", "replace")
-        found = self._core.allocate_counter(type_id, self._key, label, self._registration_id, self._owner_id, 0, value)
+        found = self._core.allocate_counter(type_id, self._key, label, self._registration_id, owner_id, 0, value)
         self._ids.append(found)
         return found
 

@@ -25,7 +25,7 @@ from aeronpy.driver.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.subscriptions import Subscriptions
 from aeronpy.driver.tasks import Task
-from aeronpy.driver.udp_channel import NO_TIMESTAMP, ControlMode, UdpChannel
+from aeronpy.driver.udp_channel import ControlMode, UdpChannel
 from aeronpy.uri import ChannelUri
 
 _GROUPS = {None: None, "infer": None, "true": True, "false": False}
@@ -36,7 +36,6 @@ class NetworkSubscription(Subscription):
     """Receives on an endpoint."""
 
     endpoint: ReceiveEndpoint
-    uri: ChannelUri
     reliable: bool
     sparse: bool
     group: bool | None
@@ -50,19 +49,13 @@ class NetworkSubscription(Subscription):
     def check_agrees(self, other: NetworkSubscription) -> None:
         """Error 11 where two subscriptions to the same stream want it otherwise."""
         for name in ("reliable", "rejoin", "is_response"):
-            if getattr(self, name) != getattr(other, name):
-                raise self._conflict(name, getattr(other, name), other)
-        for key in ("group", "gtag"):
-            existing, wanted = self.uri.get(key), other.uri.get(key)
-            if None not in (existing, wanted) and existing != wanted:
-                raise self._conflict(key, wanted, other)
-
-    def _conflict(self, name: str, wanted: object, other: NetworkSubscription) -> Exception:
-        return refuse(
-            ErrorCode.GENERIC_ERROR,
-            f"option conflicts with existing subscription: {name}={str(wanted).lower()} "
-            f"existingChannel={self.channel} channel={other.channel}",
-        )
+            existing, wanted = getattr(self, name), getattr(other, name)
+            if existing != wanted:
+                raise refuse(
+                    ErrorCode.GENERIC_ERROR,
+                    f"option conflicts with existing subscription: {name}={str(wanted).lower()} "
+                    f"existingChannel={self.channel} channel={other.channel}",
+                )
 
 
 class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
@@ -174,10 +167,10 @@ def _check_timestamps(endpoint: ReceiveEndpoint, udp: UdpChannel) -> None:
         ("media-rcv-ts-offset", existing.media_receive, wanted.media_receive),
         ("channel-rcv-ts-offset", existing.channel_receive, wanted.channel_receive),
     ):
-        if theirs not in (NO_TIMESTAMP, ours):
+        if theirs != ours:
             raise refuse(
                 ErrorCode.GENERIC_ERROR,
-                f"option conflicts with existing subscription: {key}={udp.uri.get(key)} "
+                f"option conflicts with existing subscription: {key}={udp.uri.get(key) or 'none'} "
                 f"existingChannel={endpoint.channel.text} channel={udp.text}",
             )
 
@@ -206,7 +199,6 @@ def _network_subscription(
         reliable=flag_of(uri, "reliable", context.reliable_stream),
         sparse=flag_of(uri, "sparse", context.term_buffer_sparse_file),
         group=_GROUPS[group],
-        uri=uri,
         is_response=uri.get("control-mode") == "response",
         congestion=congestion_of(uri, context),
         window_length=window_length,

@@ -134,9 +134,6 @@ def parse_port_range(given: str) -> tuple[int, int]:
     return low, high
 
 
-def parse_processors(given: str) -> int:
-    """A processor's number, -1 for any; ValueError for anything else."""
-    try:
-        return parse_integer(given.strip(), -1, (1 << 31) - 1)
-    except ValueError:
-        raise ValueError(f"{given!r} is no processor's number, nor -1 for any") from None
+def parse_i32(given: str) -> int:
+    """A number of 32 bits; ValueError for any other."""
+    return parse_integer(given.strip(), -(1 << 31), (1 << 31) - 1)

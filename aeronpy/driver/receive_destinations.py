@@ -32,7 +32,7 @@ class ReceiveDestination:
                 is_send=False,
                 status_id=endpoint.status_id,
                 address=self.bound,
-                registration_id=destination_id,
+                registration_id=endpoint.endpoint_id,
             )
             when_there_is_room(self._core.add)
         except BaseException:

@@ -13,7 +13,9 @@ static apy_congestion_control_t cubic(int32_t window, bool tcp_mode, int64_t *co
     apy_congestion_control_t control;
     const apy_congestion_params_t params = {
         .is_cubic = true, .tcp_mode = tcp_mode, .initial_rtt_ns = RTT_NS, .window_counter = counter};
-    apy_congestion_control_init(&control, &params, window, MTU, 0);
+    bool must_tell = false;
+    apy_congestion_control_init(&control, &params, window, MTU);
+    apy_congestion_control_on_rebuild(&control, 0, RTT_NS, false, false, &must_tell); /* begins here */
     return control;
 }
 
@@ -26,7 +28,7 @@ static void static_windows_never_change(void)
 {
     apy_congestion_control_t control;
     bool must_tell = true;
-    apy_congestion_control_init(&control, &(apy_congestion_params_t){.is_cubic = false}, 32768, MTU, 0);
+    apy_congestion_control_init(&control, &(apy_congestion_params_t){.is_cubic = false}, 32768, MTU);
     CHECK_EQ(apy_congestion_control_window(&control), 32768);
     CHECK_EQ(rebuild(&control, RIG_SECOND, true, &must_tell), 32768);
     CHECK(!must_tell);

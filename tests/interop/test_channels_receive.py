@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from aeronpy import Aeron, FragmentView, Header
 from aeronpy._core.native import CncFile
 from aeronpy.observe.counters import read_counters
+from tests.faults.links import need_root, run
 from tests.interop import flows
 from tests.interop.lines import JavaHost, Lines
 from tests.interop.matrix import cell
@@ -188,3 +193,86 @@ def test_only_the_session_that_is_asked_for_comes(stage: Stage, drivers: Drivers
     assert session == "2001"
     cross(publisher, session, subscriber)
     assert not [line for line in everyone.said if line.startswith("IMAGE")]
+
+
+# --- time stamps ---
+
+
+@pytest.mark.parametrize("parameter", ["channel-rcv-ts-offset=reserved", "media-rcv-ts-offset=reserved"])
+@pytest.mark.parametrize(
+    "theirs", cells("timestamps.media_receive", "timestamps.channel_receive", "timestamps.reserved")
+)
+def test_messages_say_when_they_came(stage: Stage, drivers: Drivers, theirs: Make, parameter: str) -> None:
+    channel = f"aeron:udp?endpoint={LOCAL}:{free_port()}"
+    first_frames: list[int] = []
+    later_frames: list[int] = []
+
+    def on_fragment(buffer: FragmentView, header: Header) -> None:
+        (first_frames if header.flags & 0x80 else later_frames).append(header.reserved_value)
+
+    with Aeron.connect(aeron_dir=str(drivers["ours"].aeron_dir)) as aeron:
+        subscription = aeron.add_subscription(f"{channel}|{parameter}", 1001)
+        before_ns = time.time_ns()
+        publisher, _ = publish(stage, drivers[theirs], channel)
+
+        def poll() -> bool:
+            subscription.poll(on_fragment, 50)
+            return len(first_frames) == MESSAGES
+
+        eventually(poll, "all messages came", timeout_s=30.0)
+        publisher.expect("SENT")
+    assert first_frames == sorted(first_frames)
+    assert before_ns < first_frames[0]
+    assert first_frames[-1] < time.time_ns()
+    assert later_frames
+    assert set(later_frames) == {0}  # only the beginning of a message says it
+
+
+# --- loss in a group, and IPv6 ---
+
+
+@pytest.mark.parametrize("theirs", cells("multicast.nak_backoff", "multicast.group_receivers"))
+def test_receivers_of_a_group_ask_for_what_they_lose(stage: Stage, drivers: Drivers, theirs: Make) -> None:
+    lossy = {
+        "AERON_UDP_CHANNEL_INCOMING_INTERCEPTORS": "loss",
+        "AERON_UDP_CHANNEL_TRANSPORT_BINDINGS_LOSS_ARGS": "rate=0.05|recv-msg-mask=0x2|seed=11",
+    }
+    channel = f"aeron:udp?endpoint=224.20.30.55:{free_port()}|interface={LOCAL}"
+    lossy_drivers = [stage.driver("ours", name, settings=lossy) for name in ("one", "two")]
+    subscribers = [subscribe(stage, driver, channel) for driver in lossy_drivers]
+    publisher, session = publish(stage, drivers[theirs], f"{channel}|{BOTH}")
+    cross(publisher, session, *subscribers)
+    for driver in lossy_drivers:
+        assert (counter(driver, 20, f" {session} ") or 0) > 0
+
+
+@pytest.fixture
+def link() -> Iterator[list[tuple[str, str]]]:
+    """Two namespaces with one IPv6 address each, joined by a cable: (name, address) of both."""
+    need_root("ip")
+    tag = f"apy6{os.getpid()}"
+    ends = [(f"{tag}{one}", f"v{tag}{one}", f"fd07:{os.getpid() % 0x8000:x}::{one}") for one in "12"]
+    try:
+        for name, _, _ in ends:
+            run("ip", "netns", "add", name)
+        run("ip", "link", "add", ends[0][1], "type", "veth", "peer", "name", ends[1][1])
+        for name, end, address in ends:
+            run("ip", "link", "set", end, "netns", name)
+            for command in (f"address add {address}/64 dev {end} nodad", f"link set {end} up", "link set lo up"):
+                run("ip", "-n", name, *command.split())
+        yield [(name, address) for name, _, address in ends]
+    finally:
+        for name, _, _ in ends:
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True, timeout=20)
+
+
+@pytest.mark.parametrize("theirs", [cells("multicast.ipv6")[0]])
+def test_ipv6_multicast_between_two_machines(stage: Stage, link: list[tuple[str, str]], theirs: Make) -> None:
+    (there, from_address), (here, to_address) = link
+    prefix = ("ip", "netns", "exec")
+    source = stage.driver(theirs, "source", prefix=(*prefix, there))
+    target = stage.driver("ours", "target", prefix=(*prefix, here))
+    group = f"aeron:udp?endpoint=[ff12::aeb:31]:{free_port()}"
+    subscriber = subscribe(stage, target, f"{group}|interface=[{to_address}]")
+    publisher, session = publish(stage, source, f"{group}|interface=[{from_address}]")
+    cross(publisher, session, subscriber)

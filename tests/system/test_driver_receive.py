@@ -29,7 +29,7 @@ def add_destination(client: ProtocolClient, subscription: int, channel: str) -> 
 
 
 def bound(client: ProtocolClient, registration_id: int) -> tuple[str, int]:
-    """Where the socket of an endpoint or destination is."""
+    """Where the socket of an endpoint is."""
     return address_of(client.counter_of(14, registration_id)[1].label.rsplit(" ", 1)[1])
 
 
@@ -55,13 +55,14 @@ def test_destinations_come_and_go_and_feed_one_image(client: ProtocolClient) -> 
     ready = client.expect(p.SUBSCRIPTION_READY)
     status = client.counter(ready.i32(8))
     assert (status.type_id, status.value, status.label) == (7, 1, f"rcv-channel: {MULTI}")
-    first = add_destination(client, subscription, "aeron:udp?endpoint=127.0.0.1:24370")
-    second = add_destination(client, subscription, "aeron:udp?endpoint=127.0.0.1:24371")
-    for one, port in ((first, 24370), (second, 24371)):
-        local = client.counter_of(14, one)[1]
-        assert (local.value, local.label) == (1, f"rcv-local-sockaddr: {ready.i32(8)} 127.0.0.1:{port}")
+    add_destination(client, subscription, "aeron:udp?endpoint=127.0.0.1:24370")
+    add_destination(client, subscription, "aeron:udp?endpoint=127.0.0.1:24371")
+    local = [c for c in client.counters().values() if c.type_id == 14]
+    assert [(c.value, c.registration_id, c.label) for c in local] == [
+        (1, subscription, f"rcv-local-sockaddr: {ready.i32(8)} 127.0.0.1:{port}") for port in (24370, 24371)
+    ]
 
-    with RawPublisher(bound(client, first)) as one, RawPublisher(bound(client, second)) as other:
+    with RawPublisher(("127.0.0.1", 24370)) as one, RawPublisher(("127.0.0.1", 24371)) as other:
         image_of(client, one)
         receiver_id = one.expect(wire.SM).i64(28)
         other.setup()
@@ -221,6 +222,8 @@ def test_cubic_starts_small_and_says_so(client: ProtocolClient) -> None:
         assert window <= 32768
         labels = [c.label for c in client.counters().values() if c.type_id == 10]
         stem = f"{image.i64(0)} {publisher.session_id} 7 aeron:udp?endpoint=127.0.0.1:0|cc=cubic"
+        owners = {c.owner_id for c in client.counters().values() if c.type_id == 10}
+        assert owners == {-1}
         assert sorted(labels) == [f"rcv-cc-cubic-rtt: {stem}", f"rcv-cc-cubic-wnd: {stem}"]
 
 
@@ -266,8 +269,6 @@ def test_a_response_subscription_takes_nothing_until_it_is_told_its_session(clie
     [
         ("reliable=true", "reliable=false", "reliable=false"),
         ("rejoin=true", "rejoin=false", "rejoin=false"),
-        ("group=true", "group=false", "group=false"),
-        ("gtag=1", "gtag=2", "gtag=2"),
         ("media-rcv-ts-offset=0", "media-rcv-ts-offset=8", "media-rcv-ts-offset=8"),
         ("channel-rcv-ts-offset=0", "channel-rcv-ts-offset=reserved", "channel-rcv-ts-offset=reserved"),
     ],
@@ -280,4 +281,4 @@ def test_two_subscriptions_of_one_stream_must_agree(client: ProtocolClient, firs
     text = client.expect_error(client.add_subscription(f"{endpoint}|{second}", 7), 11)
 
     assert f"option conflicts with existing subscription: {said} " in text
-    subscribe(client, endpoint)
+    subscribe(client, f"{endpoint}|{first}|tether=false|group=true|gtag=7")

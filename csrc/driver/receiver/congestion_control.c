@@ -17,7 +17,7 @@ static double seconds_back_to(int32_t w_max)
 }
 
 void apy_congestion_control_init(apy_congestion_control_t *control, const apy_congestion_params_t *params,
-                                 int32_t window_max, int32_t mtu, int64_t now_ns)
+                                 int32_t window_max, int32_t mtu)
 {
     const int32_t max_cwnd = window_max / mtu < 1 ? 1 : window_max / mtu;
     *control = (apy_congestion_control_t){
@@ -28,8 +28,6 @@ void apy_congestion_control_init(apy_congestion_control_t *control, const apy_co
         .cwnd = max_cwnd < INITIAL_CWND ? max_cwnd : INITIAL_CWND,
         .w_max = max_cwnd,
         .k = seconds_back_to(max_cwnd),
-        .last_loss_ns = now_ns,
-        .last_update_ns = now_ns,
     };
     if (params->window_counter != NULL) {
         apy_store_release_i64(params->window_counter, apy_congestion_control_window(control));
@@ -78,6 +76,10 @@ int32_t apy_congestion_control_on_rebuild(apy_congestion_control_t *control, int
     *must_tell = false;
     if (!control->params.is_cubic) {
         return control->window_max;
+    }
+    if (!control->is_started) {
+        control->is_started = true;
+        control->last_loss_ns = control->last_update_ns = now_ns;
     }
     const int32_t before = control->cwnd;
     if (is_loss_found) {

@@ -202,8 +202,7 @@ static void init(apy_image_t *made, apy_driver_context_t *context, apy_receive_e
     apy_rtt_meter_init(&made->receiver.rtt, &params->congestion);
     made->from_receiver.time_of_last_packet_ns = now_ns;
     made->from_core.sm_position = join_position;
-    apy_congestion_control_init(&made->core.congestion, &params->congestion, params->window_length, params->mtu,
-                                now_ns);
+    apy_congestion_control_init(&made->core.congestion, &params->congestion, params->window_length, params->mtu);
     made->from_core.sm_window = apy_congestion_control_window(&made->core.congestion);
     made->from_core.response_session = APY_NO_RESPONSE;
     made->from_core.state = APY_IMAGE_ACTIVE;

@@ -24,11 +24,12 @@ typedef struct apy_congestion_control {
     int32_t window_max, mtu;
     int32_t max_cwnd, cwnd, w_max; /* in packets of the mtu */
     double k;                      /* seconds until the curve is back at w_max */
+    bool is_started;               /* the curve begins at the first look, not when the image was made */
     int64_t last_loss_ns, last_update_ns;
 } apy_congestion_control_t;
 
 void apy_congestion_control_init(apy_congestion_control_t *control, const apy_congestion_params_t *params,
-                                 int32_t window_max, int32_t mtu, int64_t now_ns);
+                                 int32_t window_max, int32_t mtu);
 int32_t apy_congestion_control_window(const apy_congestion_control_t *control);
 
 /*
