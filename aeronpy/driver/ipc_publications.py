@@ -76,7 +76,7 @@ class IpcPublications(Publications[IpcPublication]):
             raise bad_value(uri, "session-id", "only network publications take one by tag")
         client = self._clients.get_or_add(command.client_id)
         params = PublicationParams.parse(uri, self._office.context, is_ipc=True)
-        self._request_of(params)
+        self._check_answer(params)
 
         publication = None
         if not command.is_exclusive:
@@ -94,20 +94,20 @@ class IpcPublications(Publications[IpcPublication]):
 
     def asked_by(self, publication: IpcPublication) -> int | None:
         """The registration id of the subscription that a response publication answers; None when it answers none."""
-        request = self._request_of(publication.params) if publication.params.is_response else None
+        params = publication.params
+        request = self.get(params.response_correlation_id) if params.is_response else None
         return None if request is None else request.params.response_correlation_id
 
-    def _request_of(self, params: PublicationParams) -> IpcPublication | None:
-        """The publication that a response publication answers; error 11 when it is none, or did not ask."""
+    def _check_answer(self, params: PublicationParams) -> None:
+        """Error 11 where a response publication answers one that is not there, or did not ask."""
         wanted = params.response_correlation_id
         if not params.is_response or wanted in (NULL_VALUE, PROTOTYPE_CORRELATION_ID):
-            return None
+            return
         request = self.get(wanted)
         if request is None:
             raise refuse(ErrorCode.GENERIC_ERROR, f"image.correlationId={wanted} not found")
         if not request.params.wants_response:
             raise refuse(ErrorCode.GENERIC_ERROR, f"image.correlationId={wanted} did not request a response channel")
-        return request
 
     def _shared(self, stream_id: int, response_correlation_id: int) -> Task[IpcPublication | None]:
         """One that an add may have too; waits for one that is being made."""

@@ -7,7 +7,7 @@ IPC publication, that it answers.
 from __future__ import annotations
 
 from aeronpy.driver.error_code import ErrorCode, refuse
-from aeronpy.driver.images import Image, Images
+from aeronpy.driver.images import Images
 from aeronpy.driver.network_subscriptions import NetworkSubscriptions
 from aeronpy.driver.publication_params import PublicationParams
 from aeronpy.uri import NULL_VALUE, PROTOTYPE_CORRELATION_ID, ChannelUri
@@ -24,37 +24,29 @@ class Responses:
         """Error 11 where a new publication answers, or asks for, what is not there."""
         wanted = params.response_correlation_id
         if params.is_response:
-            check_names_request(params, uri)
-            self._image_of(params)
+            self._check_answer(params, uri)
         elif wanted != NULL_VALUE and not any(one.registration_id == wanted for one in self._subscriptions):
             raise refuse(
                 ErrorCode.GENERIC_ERROR, f"unable to find response subscription for response-correlation-id={wanted}"
             )
 
-    def _image_of(self, params: PublicationParams) -> Image | None:
-        """The image that a response publication answers; None for a prototype."""
+    def _check_answer(self, params: PublicationParams, uri: ChannelUri) -> None:
         wanted = params.response_correlation_id
+        if wanted == NULL_VALUE:
+            raise refuse(
+                ErrorCode.GENERIC_ERROR,
+                f"control-mode=response was specified, but no response-correlation-id set: {uri}",
+            )
         if wanted == PROTOTYPE_CORRELATION_ID:
-            return None
+            return
         image = self._images.get(wanted)
         if image is None:
             raise refuse(ErrorCode.GENERIC_ERROR, f"image.correlationId={wanted} not found")
         if not image.wants_response:
             raise refuse(ErrorCode.GENERIC_ERROR, f"image.correlationId={wanted} did not request a response channel")
-        return image
 
     def started(self, params: PublicationParams, session_id: int) -> None:
         """A publication is there: if it answers an image, whoever sends that is told which session to expect."""
-        if params.is_response:
-            image = self._image_of(params)
-            if image is not None:
-                image.set_response(session_id)
-
-
-def check_names_request(params: PublicationParams, uri: ChannelUri) -> None:
-    """Error 11 where a response publication does not say what it answers."""
-    if params.response_correlation_id == NULL_VALUE:
-        raise refuse(
-            ErrorCode.GENERIC_ERROR,
-            f"control-mode=response was specified, but no response-correlation-id set: {uri}",
-        )
+        image = self._images.get(params.response_correlation_id) if params.is_response else None
+        if image is not None:  # it may have gone while the publication was made
+            image.set_response(session_id)

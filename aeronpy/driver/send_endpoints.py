@@ -29,7 +29,6 @@ class SendEndpoint(ChannelEndpoint):
 
     def __init__(self, office: Office, channel: UdpChannel, endpoint_id: int, ports: WildcardPorts) -> None:
         self.publication_count = 0
-        self.remote = channel.remote
         self.destinations: dict[int, SendDestination] = {}
         self._ports = ports
         # Without control the system chooses, whatever the range.
