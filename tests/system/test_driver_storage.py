@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aeronpy import Aeron
-from aeronpy._core.native import CncFile
+from aeronpy._core.native import CncFile, ErrorRecord
 from aeronpy.driver import MediaDriver
 from aeronpy.driver.option_values import IDLE_STRATEGIES
 from tests.system.clients import until
@@ -56,27 +56,31 @@ def test_terms_are_sparse_or_touched(settings: dict[str, object], sparse: bool) 
 
 
 def test_files_are_multiples_of_the_page_size(settings: dict[str, object]) -> None:
-    with MediaDriver.launch(**settings, file_page_size="64k") as driver:
-        with Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
-            aeron.add_publication("aeron:ipc", 7)
-            (log,) = logs_of(driver, "publications")
-            assert log.stat().st_size == 4 * 65536
-            assert os.path.getsize(f"{driver.aeron_dir}/cnc.dat") % 65536 == 0
-            cross(aeron, "aeron:ipc")
+    with (
+        MediaDriver.launch(**settings, file_page_size="64k") as driver,
+        Aeron.connect(aeron_dir=driver.aeron_dir) as aeron,
+    ):
+        aeron.add_publication("aeron:ipc", 7)
+        (log,) = logs_of(driver, "publications")
+        assert log.stat().st_size == 4 * 65536
+        assert os.path.getsize(f"{driver.aeron_dir}/cnc.dat") % 65536 == 0
+        cross(aeron, "aeron:ipc")
 
 
 def test_little_space_is_one_warning_however_many_logs_are_made(settings: dict[str, object]) -> None:
-    with MediaDriver.launch(**settings, low_file_store_warning_threshold=1 << 60) as driver:
-        with Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
-            for stream_id in range(3):
-                aeron.add_publication("aeron:ipc", stream_id)
-            entries = [entry for entry in errors_of(driver) if "space is running low" in entry.text]
+    with (
+        MediaDriver.launch(**settings, low_file_store_warning_threshold=1 << 60) as driver,
+        Aeron.connect(aeron_dir=driver.aeron_dir) as aeron,
+    ):
+        for stream_id in range(3):
+            aeron.add_publication("aeron:ipc", stream_id)
+        entries = [entry for entry in errors_of(driver) if "space is running low" in entry.text]
 
     assert len(entries) == 1
     assert f"threshold={1 << 60}" in entries[0].text
 
 
-def errors_of(driver: MediaDriver) -> list[ErrorEntry]:
+def errors_of(driver: MediaDriver) -> list[ErrorRecord]:
     with CncFile(driver.aeron_dir) as cnc:
         return list(cnc.errors())
 
