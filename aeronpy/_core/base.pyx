@@ -11,6 +11,17 @@ def parse_duration_ns(str text not None):
     return duration_ns
 
 
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    pthread_t pthread_self()
+    int pthread_setname_np(pthread_t thread, const char *name)
+
+
+def name_thread(str name not None):
+    """Let the system call this thread so; it shows the first 15 letters."""
+    pthread_setname_np(pthread_self(), name.encode()[:15])
+
+
 @cython.final
 cdef class IdleStrategy:
     """What a thread does when a duty cycle found no work, by name and arguments as Aeron's settings give them.

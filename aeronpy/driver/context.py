@@ -19,7 +19,6 @@ PAGE_MIN: Final = 4 << 10
 _SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "unicast_flow_control_supplier": ("unicast_max",),
     "multicast_flow_control_supplier": ("multicast_max",),
-    "congestion_control_supplier": ("default", "static"),
     "name_resolver_supplier": ("default",),
     "sender_wildcard_port_range": ((0, 0),),
     "receiver_wildcard_port_range": ((0, 0),),
@@ -129,6 +128,7 @@ class MediaDriverContext(DriverOptions):
             "conductor_threshold_ns": self.driver_conductor_cycle_threshold,
             "sender_threshold_ns": self.driver_sender_cycle_threshold,
             "receiver_threshold_ns": self.driver_receiver_cycle_threshold,
+            "reresolution_check_interval_ns": self.reresolution_check_interval,
             "send_to_status_poll_ratio": self.send_to_status_poll_ratio,
             "messages_per_send": self.network_publication_max_messages_per_send,
             "sender_io_vector": self.sender_io_vector_capacity,
