@@ -26,6 +26,7 @@ typedef struct loop {
     apy_exclusive_t append;
     int64_t statuses[2], pub_pos, pub_lmt, snd_pos, snd_lmt, snd_bpe, naks_received;
     int64_t rcv_hwm, rcv_pos, naks_sent, sub_pos;
+    apy_congestion_params_t congestion; /* of the image */
     int64_t timer_deadline_ns;
     int ticks; /* what the timers said, or-ed: images in bits 8 and up */
     uint32_t seed;
@@ -46,7 +47,8 @@ static inline loop_t *loop_open(rig_t *rig, const struct sockaddr_storage *to, s
     CHECK_EQ(apy_receive_destination_open(loop->receive_endpoint, &channel, 1, &loop->destination), APY_OK);
     *receive_address = *apy_receive_destination_bound_address(loop->destination);
     channel.remote_data = channel.remote_control = to != NULL ? *to : *receive_address;
-    CHECK_EQ(apy_send_endpoint_open(&rig->context, &channel, 2, &loop->statuses[1], &loop->send_endpoint), APY_OK);
+    CHECK_EQ(apy_send_endpoint_open(&rig->context, &channel, 2, &loop->statuses[1], NULL, &loop->send_endpoint),
+             APY_OK);
 
     const apy_network_publication_params_t params = {
         .registration_id = 10,
@@ -57,6 +59,7 @@ static inline loop_t *loop_open(rig_t *rig, const struct sockaddr_storage *to, s
         .linger_ns = 5 * RIG_SECOND,
         .exclusive = true,
         .signal_eos = true,
+        .flow_control = {.kind = APY_FLOW_UNICAST, .retransmit_windows = 16},
         .pub_pos = &loop->pub_pos,
         .pub_lmt = &loop->pub_lmt,
         .snd_pos = &loop->snd_pos,
@@ -122,6 +125,7 @@ static inline void loop_on_inbox(void *context, int32_t type, const uint8_t *mes
         .reliable = true,
         .nak_delay_ns = -1,
         .mtu = setup.setup.mtu,
+        .congestion = loop->congestion,
         .destination_id = setup.destination_id,
         .source = setup.source,
         .channel = "aeron:udp?endpoint=localhost:0",
