@@ -58,7 +58,7 @@ class Side:
     def labels(self) -> dict[str, int]:
         """Every counter of the driver by its label; of equal labels the last."""
         with CncFile(str(self.driver.aeron_dir)) as cnc:
-            return {each.label: each.value for each in DriverSnapshot.take(cnc).counters.values()}
+            return {each.label: each.value for each in DriverSnapshot.take(cnc).counters}
 
     def close(self) -> None:
         for thing in reversed(self.made):
