@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from aeronpy.driver.channel_values import bad_value
 from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.udp_channel import UdpChannel
 from aeronpy.uri import ChannelUri, parse_duration_ns
 
 
@@ -43,9 +42,8 @@ class FlowControl:
     group_min: int
 
     @classmethod
-    def parse(cls, channel: UdpChannel, context: MediaDriverContext) -> FlowControl:
-        """What the channel says, where it has many receivers; else the driver's settings. Error 11 for bad values."""
-        is_group = channel.is_group
+    def parse(cls, uri: ChannelUri, context: MediaDriverContext, *, is_group: bool) -> FlowControl:
+        """What the channel says, where there are many receivers; else the driver's settings. Error 11 for bad values."""
         default = cls(
             kind=_SUPPLIERS[
                 context.multicast_flow_control_supplier if is_group else context.unicast_flow_control_supplier
@@ -55,15 +53,15 @@ class FlowControl:
             group_tag=context.flow_control_group_tag,
             group_min=context.flow_control_group_min_size,
         )
-        given = channel.uri.get("fc")
+        given = uri.get("fc")
         if not is_group or given is None:
             return default
         name, *options = given.split(",")
         if name not in _NAMES:
-            raise bad_value(channel.uri, "fc", f"{name!r} is none of {', '.join(_NAMES)}")
+            raise bad_value(uri, "fc", f"{name!r} is none of {', '.join(_NAMES)}")
         found = replace(default, kind=_NAMES[name])
         for option in options:
-            found = found._with(option, channel.uri)
+            found = found._with(option, uri)
         return found
 
     def _with(self, option: str, uri: ChannelUri) -> FlowControl:

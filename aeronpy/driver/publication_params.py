@@ -98,6 +98,10 @@ class PublicationParams:
                 raise bad_value(
                     uri, name, f"the publication that session-id={uri.get('session-id')} names has {existing}"
                 )
+        if self.term_offset > tagged.term_length:
+            raise bad_value(
+                uri, "term-offset", f"it is beyond term-length={tagged.term_length} of the publication named"
+            )
         window_length = min(self.window_length, tagged.term_length // 2)
         if "pub-wnd" not in self.given:
             window_length = tagged.window_length
