@@ -43,7 +43,7 @@ class FlowControl:
 
     @classmethod
     def parse(cls, uri: ChannelUri, context: MediaDriverContext, *, is_group: bool) -> FlowControl:
-        """What the channel says, where there are many receivers; else the driver's settings. Error 11 for bad values."""
+        """What the channel says, where many receive; else the driver's settings. Error 11 for bad values."""
         default = cls(
             kind=_SUPPLIERS[
                 context.multicast_flow_control_supplier if is_group else context.unicast_flow_control_supplier
