@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aeronpy.driver.channel_values import bad_value
 from aeronpy.driver.context import MediaDriverContext
-from aeronpy.uri import ChannelUri, parse_duration_ns
+from aeronpy.uri import ChannelUri, parse_duration_ns, parse_integer
 
 
 class FlowControlKind(IntEnum):
@@ -82,9 +82,7 @@ class FlowControl:
         found = _GROUP.fullmatch(text)
         if found is None or not text:
             raise ValueError("it is no tag, nor tag/size, nor /size")
-        tag = self.group_tag if found[1] is None else int(found[1])
-        if not -(1 << 63) <= tag < 1 << 63:
-            raise ValueError(f"{tag} does not fit in 64 bits")
+        tag = self.group_tag if found[1] is None else parse_integer(found[1], -(1 << 63), (1 << 63) - 1)
         return replace(self, group_tag=tag, group_min=self.group_min if found[2] is None else _whole(found[2], 0))
 
     @property
@@ -105,7 +103,4 @@ class FlowControl:
 
 
 def _whole(text: str, least: int) -> int:
-    value = int(text)
-    if not least <= value < 1 << 31:
-        raise ValueError(f"{value} is outside {least} to {(1 << 31) - 1}")
-    return value
+    return parse_integer(text, least, (1 << 31) - 1)
