@@ -158,8 +158,8 @@ class Stage:
             process.expect("READY")
             return Driver(make, aeron_dir, process, process.kill)
         host = self._java_host()
-        if alone or settings != SETTINGS:
-            host = JavaHost(java_properties(settings), self._log())
+        if alone or prefix or settings != SETTINGS:
+            host = JavaHost(java_properties(settings), self._log(), prefix)
             self._closers.append(host.close)
         hosted = self._hosted(host, "driver", ["--dir", str(aeron_dir), "--threading", threading])
         hosted.expect("READY")
