@@ -158,10 +158,10 @@ def test_half_a_minute_without_an_interpreter_ends_no_stream_and_no_client(start
     flows = [start(peer_python(), "peer_flow", each, channel) for each in dirs for channel in (IPC, udp())]
     stalled_clients = [start(sys.executable, "stalled_client", each) for each in dirs]
     askers = [ProtocolClient(each) for each in dirs]
-    for each in askers:
-        each.first_add()
-    for each in flows:
-        ask(each)
+    for asker in askers:
+        asker.first_add()
+    for flow in flows:
+        ask(flow)
 
     # Two at once, and drivers with their clients: only what needs no Python goes on.
     for process in (*drivers, *stalled_clients):
@@ -169,9 +169,9 @@ def test_half_a_minute_without_an_interpreter_ends_no_stream_and_no_client(start
     started = time.monotonic()
     waiting = [each.add_publication("aeron:ipc", 9) for each in askers]
     while time.monotonic() - started < LONG_STALL_MS / 1000 - 1:
-        for each in askers:
-            each.heartbeat()
-            assert each.receive() is None
+        for asker in askers:
+            asker.heartbeat()
+            assert asker.receive() is None
         time.sleep(0.05)
     for process in drivers:
         assert awake(process) == "AWAKE"
@@ -181,10 +181,10 @@ def test_half_a_minute_without_an_interpreter_ends_no_stream_and_no_client(start
         assert asker.expect(p.PUBLICATION_READY).i64(0) == registration
         assert asker.counter(24).value == 0  # client timeouts
         asker.close()
-    for each in stalled_clients:
-        assert awake(each) == "WHOLE"
-    for each in flows:
-        messages, silence_ms, lost_images = map(int, ask(each).split())
+    for stalled in stalled_clients:
+        assert awake(stalled) == "WHOLE"
+    for flow in flows:
+        messages, silence_ms, lost_images = map(int, ask(flow).split())
         assert lost_images == 0
         assert messages > LONG_STALL_MS / 1000 * 20
         assert silence_ms < 5000  # far below the stall; other programs want the machine too
