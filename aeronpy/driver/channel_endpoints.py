@@ -137,12 +137,6 @@ class ChannelEndpoints(Generic[E]):
         """The endpoint that a channel shares, by tag or by canonical form; error 10 while that one is closing."""
         found = self._by_tag(channel) or self._by_form(channel)
         if found is None:
-            if channel.channel_tag is not None and not channel.is_original:
-                raise refuse(
-                    ErrorCode.GENERIC_ERROR,
-                    "URI must have explicit control, endpoint, or be manual control-mode when original: "
-                    f"channel={channel.text}",
-                )
             return None
         if found.is_closing:
             raise refuse(

@@ -56,20 +56,20 @@ def test_wildcards_share_with_nobody() -> None:
     ("channel", "code"),
     [
         ("aeron:udp?endpoint=224.20.30.40:24326|interface=localhost", 11),
-        ("aeron:udp?endpoint=224.20.30.39:24326|interface=192.0.2.1", 1),
+        ("aeron:udp?endpoint=224.20.30.39:24326|interface=192.0.2.1", 11),
         ("aeron:udp?control-mode=dynamic|endpoint=127.0.0.1:9", 1),
         ("aeron:udp?control-mode=sideways|endpoint=127.0.0.1:9", 1),
         ("aeron:udp?mtu=4096", 1),
         ("aeron:udp?endpoint=127.0.0.1:1|control=[::1]:2", 1),
-        ("aeron:udp?endpoint=127.0.0.1:1|interface=[::1]", 1),
+        ("aeron:udp?endpoint=127.0.0.1:1|interface=[::1]", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|ats=true", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|ttl=-1", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|channel-snd-ts-offset=-4", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|channel-snd-ts-offset=0|channel-rcv-ts-offset=7", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|channel-rcv-ts-offset=reserved|media-rcv-ts-offset=reserved", 11),
         ("aeron:udp?endpoint=no.such.host.invalid:1", 9),
-        ("aeron:udp?endpoint=127.0.0.1:1|interface=192.0.2.1", 1),
-        ("aeron:udp?endpoint=127.0.0.1:1|interface={nosuchif}", 1),
+        ("aeron:udp?endpoint=127.0.0.1:1|interface=192.0.2.1", 11),
+        ("aeron:udp?endpoint=127.0.0.1:1|interface={nosuchif}", 11),
         ("aeron:udp?endpoint=127.0.0.1:99999", 1),
     ],
 )
@@ -152,7 +152,7 @@ def test_interfaces_are_chosen_as_the_reference_does(
     if expected is None:
         with pytest.raises(RegistrationError) as caught:
             find_interface(text, is_v6=False, wants_multicast=True)
-        assert caught.value.error_code == 1
+        assert caught.value.error_code == 11
     else:
         assert find_interface(text, is_v6=False, wants_multicast=True)[0].host == expected
 
