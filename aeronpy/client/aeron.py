@@ -353,7 +353,10 @@ def is_driver_active(aeron_dir: str | None = None, timeout_ms: int = 10_000) -> 
 
 
 def request_driver_termination(aeron_dir: str | None = None, token: bytes = b"", timeout_ms: int = 1_000) -> None:
-    """Ask a media driver to end, if it allows that. Raises DriverTimeout where none lives."""
+    """Ask a media driver to end, if its validator takes the token. Nothing is answered: its heartbeat tells.
+
+    Raises DriverTimeout where no driver lives, CapacityError where its command ring is full.
+    """
     cnc = CncMapping(aeron_dir or default_aeron_dir(), timeout_ms)
     core = ClientCore(
         cnc,

@@ -162,6 +162,10 @@ class Stage:
         hosted.expect("READY")
         return Driver(make, aeron_dir, hosted, host.kill)
 
+    def hosted(self, role: str, options: list[str]) -> Hosted:
+        """A program of the shared JVM; READY is left to the caller."""
+        return self._hosted(self._java_host(), role, options)
+
     def _hosted(self, host: JavaHost, role: str, options: list[str]) -> Hosted:
         program = host.start(role, options)
         self._closers.append(program.close)

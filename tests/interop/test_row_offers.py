@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from aeronpy import ExclusivePublication, OfferResult
+from aeronpy import ExclusivePublication, FragmentView, OfferResult
 from aeronpy import Publication as SharedPublication
 from tests.interop import ends, ours
 from tests.interop.house import Ends, House, ipc, udp
@@ -72,9 +72,9 @@ def test_reserved_values(house: House, cell: Cell, exclusive: bool) -> None:
     _, publication, subscription = stream(house, cell, exclusive)
     frames: list[bytes] = []
 
-    def checksum(payload: bytes) -> int:
-        frames.append(bytes(payload))
-        return -zlib.crc32(payload)
+    def checksum(frame: FragmentView) -> int:
+        frames.append(frame[32:])
+        return -zlib.crc32(frames[-1])
 
     publication.offer(b"constant", reserved_value=-(1 << 62))
     publication.offer(b"called", reserved_value=checksum)

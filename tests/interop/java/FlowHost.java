@@ -58,6 +58,10 @@ public final class FlowHost
                 return FlowPublisher.run(options, port);
             case "subscribe":
                 return FlowSubscriber.run(options, port);
+            case "calls-publish":
+                return CallsPeer.run(true, options, port);
+            case "calls-subscribe":
+                return CallsPeer.run(false, options, port);
             case "agent":
                 return Agent.run(port);
             default:
