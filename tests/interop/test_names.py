@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from aeronpy._core.native import CncFile
-from tests.interop import flows
-from tests.interop.matrix import cell
+from tests.interop import ends, flows
+from tests.interop.house import Ends, House
+from tests.interop.matrix import cell, every
+from tests.interop.rows import Cell
 from tests.interop.stage import TERM_LENGTH, Driver, Make, Stage, free_port
+from tests.system.protocol_client import ProtocolClient
 
 NEIGHBORS, CACHE, BOOTSTRAP = 15, 16, 21
+NAME_ENTRY, RESOLUTION_CHANGES = 2001, 25
+TABLE = "moving,127.0.0.1,127.0.0.2"
 LEARN_S = 20.0
 # The default resolver interval of 1 s and 2 s, shortened for the same reason as the stage's time-outs.
 GOSSIP = {
@@ -102,17 +111,172 @@ def test_a_stream_goes_to_a_name_that_only_gossip_knows(stage: Stage, theirs: Ma
     flows.whole_flow(stage, flows.End(source.make, source, channel), flows.End(target.make, target, channel))
 
 
-@pytest.mark.parametrize(
-    ("theirs", "sends"),
-    [
-        pytest.param(peer, sends, marks=cell("names.dns", "driver", peer, "out" if sends == "ours" else "in"))
-        for peer in ("c", "java")
-        for sends in ("ours", "theirs")
-    ],
-)
-def test_a_stream_goes_to_a_name_that_the_system_knows(stage: Stage, theirs: Make, sends: str) -> None:
-    ours, other = stage.driver("ours", "ours", settings={}), stage.driver(theirs, "theirs")
-    source, target = (ours, other) if sends == "ours" else (other, ours)
-    channel = f"aeron:udp?endpoint=localhost:{free_port()}|term-length={TERM_LENGTH}"
+# --- the system, and tables ---
 
-    flows.whole_flow(stage, flows.End(source.make, source, channel), flows.End(target.make, target, channel))
+
+@every("names.dns")
+def test_a_stream_goes_to_a_name_that_the_system_knows(house: House, cell: Cell) -> None:
+    pair = house.ends(cell)
+    channel = f"aeron:udp?endpoint=localhost:{free_port()}|term-length={TERM_LENGTH}"
+    subscription = pair.target.subscription(channel)
+    publication = pair.source.publication(channel, exclusive=True)
+    ends.connected(publication)
+
+    ends.cross(publication, subscription, ends.payloads(9))
+
+
+def tabled(house: House, cell: Cell) -> Ends:
+    """The driver under test knows ``moving``, which is at 127.0.0.1 until its counter says 127.0.0.2."""
+    return house.ends(
+        cell,
+        AERON_NAME_RESOLVER_SUPPLIER="csv_table",
+        AERON_NAME_RESOLVER_INIT_ARGS=TABLE,
+        AERON_NAME_RESOLVER_CSV_LOOKUP_TABLE_ARGS=TABLE,
+    )
+
+
+def move(driver: Driver, to: int) -> None:
+    """Let the table's row say the first host (0) or the second (1)."""
+    with CncFile(str(driver.aeron_dir)) as cnc:
+        row = next(one.counter_id for one in cnc.counters if one.type_id == NAME_ENTRY)
+    observer = ProtocolClient(str(driver.aeron_dir))
+    observer.set_counter(row, to)
+    observer.close()
+
+
+def to_host(number: int, port: int) -> str:
+    return f"aeron:udp?endpoint=127.0.0.{number}:{port}|term-length={TERM_LENGTH}"
+
+
+def follows(publication: ends.Publication, second: ends.Subscription) -> bool:
+    """What is sent comes to the second host, once the name was looked up again."""
+    deadline = time.monotonic() + LEARN_S
+    while time.monotonic() < deadline:
+        publication.offer(b"moved")
+        if second.receive(1, 0.2):
+            return True
+    return False
+
+
+@every("names.csv_table", where=lambda each: each.ours == "client" or each.direction == "out")
+def test_a_publication_goes_where_a_table_says(house: House, cell: Cell) -> None:
+    pair, port = tabled(house, cell), free_port()
+    move(pair.source.driver, 0)
+    subscription = pair.target.subscription(to_host(1, port))
+    publication = pair.source.publication(to_host(1, port).replace("127.0.0.1", "moving"), exclusive=True)
+    ends.connected(publication)
+
+    ends.cross(publication, subscription, ends.payloads(9))
+
+
+@every("names.csv_table", where=lambda each: each.ours == "driver" and each.direction == "in")
+def test_a_subscription_listens_where_a_table_says(house: House, cell: Cell) -> None:
+    pair, port = tabled(house, cell), free_port()
+    move(pair.target.driver, 0)
+    subscription = pair.target.subscription(to_host(1, port).replace("127.0.0.1", "moving"))
+    publication = pair.source.publication(to_host(1, port), exclusive=True)
+    ends.connected(publication)
+
+    ends.cross(publication, subscription, ends.payloads(9))
+
+
+@every(
+    "names.re_resolution",
+    where=lambda each: each[:2] != ("client", "java") and (each.ours == "client" or each.direction == "out"),
+)
+def test_a_publication_follows_a_name_that_moves(house: House, cell: Cell) -> None:
+    pair, port = tabled(house, cell), free_port()
+    move(pair.source.driver, 0)
+    first = pair.target.subscription(to_host(1, port))
+    publication = pair.source.publication(to_host(1, port).replace("127.0.0.1", "moving"), exclusive=True)
+    ends.connected(publication)
+    ends.cross(publication, first, ends.payloads(9))
+
+    move(pair.source.driver, 1)
+    first.close()
+    pair.target.made.remove(first)
+    second = pair.target.subscription(to_host(2, port))
+
+    assert follows(publication, second)
+    assert pair.source.counter(RESOLUTION_CHANGES) >= 1
+
+
+@every("mdc.re_resolution", where=lambda each: each.ours == "driver" and each.direction == "out")
+def test_a_destination_follows_a_name_that_moves(house: House, cell: Cell) -> None:
+    pair, port = tabled(house, cell), free_port()
+    move(pair.source.driver, 0)
+    first = pair.target.subscription(to_host(1, port))
+    publication = pair.source.publication(f"aeron:udp?control-mode=manual|term-length={TERM_LENGTH}", exclusive=True)
+    publication.add_destination(f"aeron:udp?endpoint=moving:{port}")
+    ends.connected(publication)
+    ends.cross(publication, first, ends.payloads(9))
+
+    move(pair.source.driver, 1)
+    first.close()
+    pair.target.made.remove(first)
+    second = pair.target.subscription(to_host(2, port))
+
+    assert follows(publication, second)
+
+
+@every("names.re_resolution", "mdc.re_resolution", where=lambda each: each.ours == "driver" and each.direction == "in")
+def test_a_receiver_follows_the_name_of_its_publisher(house: House, cell: Cell) -> None:
+    pair, port = tabled(house, cell), free_port()
+    move(pair.target.driver, 0)
+    controls = [f"aeron:udp?control=127.0.0.{host}:{port}|control-mode=dynamic" for host in (1, 2)]
+    first, second = (pair.source.publication(f"{one}|term-length={TERM_LENGTH}", exclusive=True) for one in controls)
+    subscription = pair.target.subscription(f"aeron:udp?endpoint=127.0.0.1:{free_port()}|control=moving:{port}")
+    ends.connected(first)
+    ends.cross(first, subscription, ends.payloads(9))
+
+    move(pair.target.driver, 1)
+    first.close()
+    pair.source.made.remove(first)
+
+    assert follows(second, subscription)
+    assert pair.target.counter(RESOLUTION_CHANGES) >= 1
+
+
+@every("names.re_resolution", where=lambda each: each[:2] == ("client", "java"))
+def test_a_publication_follows_a_name_that_another_driver_takes_over(house: House, cell: Cell) -> None:
+    """The Java driver has no table: the name moves with the driver that tells it."""
+    gossip_port, port = free_port(), free_port()
+    pair = house.ends(
+        cell,
+        **GOSSIP | {"AERON_DRIVER_RESOLVER_NEIGHBOR_TIMEOUT": "1s"},
+        AERON_DRIVER_RESOLVER_NAME="stays",
+        AERON_DRIVER_RESOLVER_INTERFACE=f"127.0.0.1:{gossip_port}",
+    )
+    first = pair.target.subscription(to_host(1, port))
+    with mover(1, gossip_port):
+        until(lambda: knows(pair.source.driver, 1), "the name was told")
+        publication = pair.source.publication(to_host(1, port).replace("127.0.0.1", "mover"), exclusive=True)
+        ends.connected(publication)
+        ends.cross(publication, first, ends.payloads(9))
+    first.close()
+    pair.target.made.remove(first)
+    second = pair.target.subscription(to_host(2, port))
+
+    with mover(2, gossip_port):
+        assert follows(publication, second)
+
+
+@contextmanager
+def mover(host: int, gossip_port: int) -> Iterator[None]:
+    """Tells that ``mover`` is at this host, as a driver there would."""
+    entry = struct.pack("<BBHi4sh5s", 1, 0x80, 24444, 0, bytes([127, 0, 0, host]), 5, b"mover")
+    frame = struct.pack("<iBBH", 32, 0, 0, 7) + entry.ljust(24, b"\0")
+    ended = threading.Event()
+
+    def tell() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as voice:
+            while not ended.wait(0.1):
+                voice.sendto(frame, ("127.0.0.1", gossip_port))
+
+    voice = threading.Thread(target=tell)
+    voice.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        voice.join()
