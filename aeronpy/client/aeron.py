@@ -22,6 +22,7 @@ from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.client.version import VERSION
 from aeronpy.config import default_aeron_dir
+from aeronpy.diagnosis import diagnosed
 from aeronpy.errors import ArgumentError, StateError
 
 R = TypeVar("R")
@@ -46,7 +47,8 @@ class Aeron:
         context = context if context is not None else client_context.Context()
         context.conclude()
         self.context: Final = context
-        cnc = CncMapping(context.aeron_dir, context.driver_timeout_ms)
+        with diagnosed(context.aeron_dir):
+            cnc = CncMapping(context.aeron_dir, context.driver_timeout_ms)
         core = ClientCore(
             cnc,
             driver_timeout_ms=context.driver_timeout_ms,

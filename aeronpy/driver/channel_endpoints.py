@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 from aeronpy._core.native import ReceiveEndpointCore, SendEndpointCore
 from aeronpy.driver.counters import EndpointCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.event_log import LogEvent
 from aeronpy.driver.office import Office
 from aeronpy.driver.udp_channel import UdpChannel
 from aeronpy.errors import AeronTimeoutError, CapacityError
@@ -59,6 +60,13 @@ class ChannelEndpoint:
         except BaseException:
             self.free()
             raise
+        self.office.note(LogEvent.SEND_CHANNEL_CREATION if is_send else LogEvent.RECEIVE_CHANNEL_CREATION, self._text())
+
+    def _text(self) -> str:
+        return (
+            f"localData: {self.channel.local}, remoteData: {self.channel.remote}, ttl: {self.channel.ttl} "
+            f"channel={self.channel.text}"
+        )
 
     def _settings(self) -> dict[str, Any]:
         """For the native half."""
@@ -113,6 +121,8 @@ class ChannelEndpoint:
         """Its agent let go of it."""
         self._core.free()
         self.counters.free()
+        is_send = isinstance(self._core, SendEndpointCore)
+        self.office.note(LogEvent.SEND_CHANNEL_CLOSE if is_send else LogEvent.RECEIVE_CHANNEL_CLOSE, self._text())
 
 
 E = TypeVar("E", bound=ChannelEndpoint)
