@@ -132,14 +132,14 @@ def interfaces(*rows: tuple[str, str, int, int]) -> list[Interface]:
     [
         ("0.0.0.0/0", "10.1.2.3"),  # the longest netmask of those that can do multicast
         ("10.0.0.0/8", "10.1.2.3"),
-        ("172.16.0.0/12:0", None),
+        ("172.16.0.0/12:0", 1),  # the port stands before the prefix
         ("172.16.0.1/12", "172.16.0.1"),
         ("127.0.0.1", "127.0.0.1"),
-        ("192.168.7.7", None),  # neither loopback nor multicast
+        ("192.168.7.7", 11),  # neither loopback nor multicast
     ],
 )
 def test_interfaces_are_chosen_as_the_reference_does(
-    monkeypatch: pytest.MonkeyPatch, text: str, expected: str | None
+    monkeypatch: pytest.MonkeyPatch, text: str, expected: str | int
 ) -> None:
     found = interfaces(
         ("lo", "127.0.0.1", 8, LOOPBACK),
@@ -149,10 +149,10 @@ def test_interfaces_are_chosen_as_the_reference_does(
     )
     monkeypatch.setattr(addresses, "_interfaces", lambda: found)
 
-    if expected is None:
+    if isinstance(expected, int):
         with pytest.raises(RegistrationError) as caught:
             find_interface(text, is_v6=False, wants_multicast=True)
-        assert caught.value.error_code == 11
+        assert caught.value.error_code == expected
     else:
         assert find_interface(text, is_v6=False, wants_multicast=True)[0].host == expected
 
