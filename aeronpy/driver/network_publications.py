@@ -97,15 +97,9 @@ class NetworkPublications(Publications[NetworkPublication]):
         self._clients = clients
         self._responses = responses
         self._ports = WildcardPorts(office.context.sender_wildcard_port_range)
-        self.endpoints: ChannelEndpoints[SendEndpoint] = ChannelEndpoints(office, self._open_endpoint)
+        self.endpoints: ChannelEndpoints[SendEndpoint] = ChannelEndpoints(office, self._open_endpoint, is_send=True)
 
     def _open_endpoint(self, office: Office, channel: UdpChannel, endpoint_id: int) -> SendEndpoint:
-        if channel.channel_tag is not None and not channel.is_original:
-            raise refuse(
-                ErrorCode.GENERIC_ERROR,
-                "URI must have explicit control, endpoint, or be manual control-mode when original: "
-                f"channel={channel.text}",
-            )
         return SendEndpoint(office, channel, endpoint_id, self._ports)
 
     def add(self, command: AddPublication) -> Task[NetworkPublication | None]:

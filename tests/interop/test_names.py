@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import socket
-import struct
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
@@ -111,18 +107,7 @@ def test_a_stream_goes_to_a_name_that_only_gossip_knows(stage: Stage, theirs: Ma
     flows.whole_flow(stage, flows.End(source.make, source, channel), flows.End(target.make, target, channel))
 
 
-# --- the system, and tables ---
-
-
-@every("names.dns")
-def test_a_stream_goes_to_a_name_that_the_system_knows(house: House, cell: Cell) -> None:
-    pair = house.ends(cell)
-    channel = f"aeron:udp?endpoint=localhost:{free_port()}|term-length={TERM_LENGTH}"
-    subscription = pair.target.subscription(channel)
-    publication = pair.source.publication(channel, exclusive=True)
-    ends.connected(publication)
-
-    ends.cross(publication, subscription, ends.payloads(9))
+# --- tables ---
 
 
 def tabled(house: House, cell: Cell) -> Ends:
@@ -180,46 +165,7 @@ def test_a_subscription_listens_where_a_table_says(house: House, cell: Cell) -> 
     ends.cross(publication, subscription, ends.payloads(9))
 
 
-@every(
-    "names.re_resolution",
-    where=lambda each: each[:2] != ("client", "java") and (each.ours == "client" or each.direction == "out"),
-)
-def test_a_publication_follows_a_name_that_moves(house: House, cell: Cell) -> None:
-    pair, port = tabled(house, cell), free_port()
-    move(pair.source.driver, 0)
-    first = pair.target.subscription(to_host(1, port))
-    publication = pair.source.publication(to_host(1, port).replace("127.0.0.1", "moving"), exclusive=True)
-    ends.connected(publication)
-    ends.cross(publication, first, ends.payloads(9))
-
-    move(pair.source.driver, 1)
-    first.close()
-    pair.target.made.remove(first)
-    second = pair.target.subscription(to_host(2, port))
-
-    assert follows(publication, second)
-    assert pair.source.counter(RESOLUTION_CHANGES) >= 1
-
-
-@every("mdc.re_resolution", where=lambda each: each.ours == "driver" and each.direction == "out")
-def test_a_destination_follows_a_name_that_moves(house: House, cell: Cell) -> None:
-    pair, port = tabled(house, cell), free_port()
-    move(pair.source.driver, 0)
-    first = pair.target.subscription(to_host(1, port))
-    publication = pair.source.publication(f"aeron:udp?control-mode=manual|term-length={TERM_LENGTH}", exclusive=True)
-    publication.add_destination(f"aeron:udp?endpoint=moving:{port}")
-    ends.connected(publication)
-    ends.cross(publication, first, ends.payloads(9))
-
-    move(pair.source.driver, 1)
-    first.close()
-    pair.target.made.remove(first)
-    second = pair.target.subscription(to_host(2, port))
-
-    assert follows(publication, second)
-
-
-@every("names.re_resolution", "mdc.re_resolution", where=lambda each: each.ours == "driver" and each.direction == "in")
+@every("names.re_resolution", where=lambda each: each.ours == "driver" and each.direction == "in")
 def test_a_receiver_follows_the_name_of_its_publisher(house: House, cell: Cell) -> None:
     pair, port = tabled(house, cell), free_port()
     move(pair.target.driver, 0)
@@ -235,48 +181,3 @@ def test_a_receiver_follows_the_name_of_its_publisher(house: House, cell: Cell) 
 
     assert follows(second, subscription)
     assert pair.target.counter(RESOLUTION_CHANGES) >= 1
-
-
-@every("names.re_resolution", where=lambda each: each[:2] == ("client", "java"))
-def test_a_publication_follows_a_name_that_another_driver_takes_over(house: House, cell: Cell) -> None:
-    """The Java driver has no table: the name moves with the driver that tells it."""
-    gossip_port, port = free_port(), free_port()
-    pair = house.ends(
-        cell,
-        **GOSSIP | {"AERON_DRIVER_RESOLVER_NEIGHBOR_TIMEOUT": "1s"},
-        AERON_DRIVER_RESOLVER_NAME="stays",
-        AERON_DRIVER_RESOLVER_INTERFACE=f"127.0.0.1:{gossip_port}",
-    )
-    first = pair.target.subscription(to_host(1, port))
-    with mover(1, gossip_port):
-        until(lambda: knows(pair.source.driver, 1), "the name was told")
-        publication = pair.source.publication(to_host(1, port).replace("127.0.0.1", "mover"), exclusive=True)
-        ends.connected(publication)
-        ends.cross(publication, first, ends.payloads(9))
-    first.close()
-    pair.target.made.remove(first)
-    second = pair.target.subscription(to_host(2, port))
-
-    with mover(2, gossip_port):
-        assert follows(publication, second)
-
-
-@contextmanager
-def mover(host: int, gossip_port: int) -> Iterator[None]:
-    """Tells that ``mover`` is at this host, as a driver there would."""
-    entry = struct.pack("<BBHi4sh5s", 1, 0x80, 24444, 0, bytes([127, 0, 0, host]), 5, b"mover")
-    frame = struct.pack("<iBBH", 32, 0, 0, 7) + entry.ljust(24, b"\0")
-    ended = threading.Event()
-
-    def tell() -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as voice:
-            while not ended.wait(0.1):
-                voice.sendto(frame, ("127.0.0.1", gossip_port))
-
-    voice = threading.Thread(target=tell)
-    voice.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        voice.join()

@@ -45,23 +45,18 @@ def is_growing(log: Path) -> bool:
     return 0 < log.stat().st_blocks * 512 < LOG_BYTES
 
 
-@every("conductor.async_logs", where=is_ours)
-def test_a_large_log_delays_no_other_client(stage: Stage, cell: Cell) -> None:
-    driver = stage.driver("ours", "ours")
-    folder = driver.aeron_dir / ("publications" if cell.direction == "out" else "images")
-    kept: list[object] = []
+@every("conductor.async_logs", where=lambda each: each.ours == "driver" and each.direction == "in")
+def test_the_large_log_of_an_image_delays_no_client(stage: Stage, cell: Cell) -> None:
+    driver, source, port = stage.driver("ours", "ours"), stage.driver(cell.peer, "theirs"), free_port()
+    client = ends.ToldClient(stage.agent(cell.peer), str(source.aeron_dir), TIMEOUT_MS)
+    publication = client.publication(f"aeron:udp?endpoint=127.0.0.1:{port}|term-length=256m", 1001)
+    folder = driver.aeron_dir / "images"
     with Aeron.connect(aeron_dir=str(driver.aeron_dir)) as aeron:
-        if cell.direction == "out":
-            stage.program(cell.peer, "publish", driver, "aeron:ipc?term-length=256m|sparse=false")
-        else:
-            port = free_port()
-            source = stage.driver(cell.peer, "theirs")
-            client = ends.ToldClient(stage.agent(cell.peer), str(source.aeron_dir), TIMEOUT_MS)
-            kept.append(client.publication(f"aeron:udp?endpoint=127.0.0.1:{port}|term-length=256m", 1001))
-            kept.append(aeron.add_subscription(f"aeron:udp?endpoint=127.0.0.1:{port}|sparse=false", 1001))
+        subscription = aeron.add_subscription(f"aeron:udp?endpoint=127.0.0.1:{port}|sparse=false", 1001)
         log = ends.until(lambda: next((one for one in folder.iterdir() if is_growing(one)), None), "a log grows")
 
         aeron.add_publication(IPC, 7)
 
         assert is_growing(log)
-        ends.until(lambda: not is_growing(log), "the large log is whole")
+        ends.until(lambda: subscription.is_connected, "the image is there")
+    publication.close()
