@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from aeronpy._core.native import BufferClaim as BufferClaim
+    from aeronpy._core.native import ControlledFragmentAssembler as ControlledFragmentAssembler
     from aeronpy._core.native import CounterInfo as CounterInfo
     from aeronpy._core.native import CountersReader as CountersReader
     from aeronpy._core.native import FragmentAssembler as FragmentAssembler
     from aeronpy._core.native import FragmentView as FragmentView
     from aeronpy._core.native import Header as Header
     from aeronpy._core.native import Image as Image
+    from aeronpy._core.native import ImageControlledFragmentAssembler as ImageControlledFragmentAssembler
+    from aeronpy._core.native import ImageFragmentAssembler as ImageFragmentAssembler
     from aeronpy._core.native import MessageBatch as MessageBatch
     from aeronpy.client.aeron import Aeron as Aeron
     from aeronpy.client.aeron import is_driver_active as is_driver_active
@@ -37,12 +40,15 @@ __version__ = "0.1.0"
 
 _HOMES: Final = {
     "BufferClaim": "aeronpy._core.native",
+    "ControlledFragmentAssembler": "aeronpy._core.native",
     "CounterInfo": "aeronpy._core.native",
     "CountersReader": "aeronpy._core.native",
     "FragmentAssembler": "aeronpy._core.native",
     "FragmentView": "aeronpy._core.native",
     "Header": "aeronpy._core.native",
     "Image": "aeronpy._core.native",
+    "ImageControlledFragmentAssembler": "aeronpy._core.native",
+    "ImageFragmentAssembler": "aeronpy._core.native",
     "MessageBatch": "aeronpy._core.native",
     "Aeron": "aeronpy.client.aeron",
     "is_driver_active": "aeronpy.client.aeron",

@@ -20,6 +20,7 @@ from aeronpy.errors import ArgumentError
 from aeronpy.uri import parse_duration_ns, parse_size
 
 T = TypeVar("T")
+PROPERTIES_TIMEOUT_S: Final = 10.0
 _log: Final = logging.getLogger(__name__)
 
 
@@ -279,7 +280,9 @@ def load_properties(source: str) -> dict[str, str]:
     import javaproperties
 
     if source.startswith(("file://", "http://", "https://")):
-        with urllib.request.urlopen(source) as response:
+        # a proxy of the environment is for the world outside, which is not where settings come from
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(source, timeout=PROPERTIES_TIMEOUT_S) as response:
             return dict(javaproperties.loads(response.read().decode("latin-1")))
     with open(source, encoding="latin-1") as file:
         return dict(javaproperties.load(file))

@@ -67,7 +67,7 @@ cdef extern from "apy/publication.h" nogil:
                                  apy_reserved_value_fn supplier, void *context, apy_idle_t *idle, int64_t timeout_ns)
     int64_t apy_publication_offer_strided(apy_publication_t *publication, const uint8_t *messages, int64_t stride,
                                           int32_t length, int64_t count, int64_t *result)
-    int64_t apy_publication_offer_packed(apy_publication_t *publication, const uint8_t *messages,
+    int64_t apy_publication_offer_packed(apy_publication_t *publication, const uint8_t *messages, int64_t bytes,
                                          const int32_t *lengths, int64_t count, int64_t *result)
     int64_t apy_publication_position(const apy_publication_t *publication)
     int64_t apy_publication_position_limit(const apy_publication_t *publication)
@@ -115,6 +115,10 @@ cdef extern from "apy/image_reader.h" nogil:
                                          int limit, int64_t limit_position)
     int apy_image_reader_block_poll(apy_image_reader_t *reader, apy_fragment_fn handler, void *context,
                                     int32_t bytes_max)
+    int64_t apy_image_reader_controlled_peek(apy_image_reader_t *reader, int64_t initial_position,
+                                             apy_controlled_fn handler, void *context, int64_t limit_position)
+    int apy_image_reader_set_position(apy_image_reader_t *reader, int64_t new_position)
+    int64_t apy_image_reader_file_offset(const apy_image_reader_t *reader, const uint8_t *block)
     int64_t apy_image_reader_position(const apy_image_reader_t *reader)
     int64_t apy_image_reader_end_of_stream_position(const apy_image_reader_t *reader)
     bint apy_image_reader_is_end_of_stream(const apy_image_reader_t *reader)
@@ -130,7 +134,10 @@ cdef extern from "apy/fragment_assembler.h" nogil:
     ctypedef struct apy_builder_t:
         pass
     ctypedef struct apy_fragment_assembler_t:
-        pass
+        int32_t initial_length
+        int32_t unassembled_max
+        bint is_of_one_image
+        int64_t refused_count
     ctypedef struct apy_message_t:
         const uint8_t *buffer
         size_t length
@@ -147,7 +154,7 @@ cdef extern from "apy/fragment_assembler.h" nogil:
                                    const apy_header_t *header, apy_message_t *message)
     void apy_fragment_assembler_undo(const apy_message_t *message)
     uint8_t *apy_fragment_assembler_take(const apy_message_t *message)
-    void apy_fragment_assembler_free_session(apy_fragment_assembler_t *assembler, int32_t session_id)
+    bint apy_fragment_assembler_free_session(apy_fragment_assembler_t *assembler, int32_t session_id)
     void apy_fragment_assembler_clear(apy_fragment_assembler_t *assembler)
     void apy_assembling_handler(void *context, const uint8_t *buffer, size_t length,
                                 const apy_header_t *header) noexcept
@@ -162,6 +169,7 @@ cdef extern from "apy/message_batch.h" nogil:
         int32_t *lengths
         int32_t *session_ids
         int32_t part_count
+        int32_t refused_count
     int apy_batch_init(apy_batch_t *batch, int32_t capacity)
     void apy_batch_free(apy_batch_t *batch)
     int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t **readers, int count, int32_t *next,

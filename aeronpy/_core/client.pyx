@@ -105,6 +105,7 @@ cdef class ClientLog:
 
     cdef apy_log_t _log
     cdef bint _is_open
+    cdef int _file
     cdef readonly str path
     cdef object __weakref__
 
@@ -112,6 +113,7 @@ cdef class ClientLog:
         cdef bytes encoded = _os.fsencode(path)
         cdef const char *text = encoded
         cdef int rc
+        self._file = -1
         with nogil:
             rc = apy_log_open(&self._log, text)
             if rc >= 0 and pre_touch:
@@ -123,6 +125,17 @@ cdef class ClientLog:
     def __dealloc__(self):
         if self._is_open:
             apy_log_close(&self._log)
+        if self._file >= 0:
+            _os.close(self._file)
+
+    cdef int file(self) except -1:
+        # For those who read the log by a descriptor; the mapping needs none.
+        if self._file < 0:
+            try:
+                self._file = _os.open(self.path, _os.O_RDONLY | _os.O_CLOEXEC)
+            except FileNotFoundError:
+                raise _errors.StateError(f"{self.path} is gone: the driver removed it, as its stream ended") from None
+        return self._file
 
 
 @cython.final

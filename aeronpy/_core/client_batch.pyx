@@ -2,13 +2,28 @@
 
 cdef class SubscriptionBase
 cdef class _ImageList
-cdef class MessageBatch
+
+
+@cython.final
+cdef class _BatchStore:
+    # Where a batch's messages are noted down. A subscription keeps one from batch to batch.
+    cdef apy_batch_t _batch
+    cdef Py_ssize_t _exports  # arrays that look at it
+
+    def __dealloc__(self):
+        apy_batch_free(&self._batch)
+
+
+cdef _BatchStore new_store(int32_t messages_max):
+    cdef _BatchStore store = _BatchStore.__new__(_BatchStore)
+    check(apy_batch_init(&store._batch, messages_max))
+    return store
 
 
 @cython.final
 cdef class _BatchArray:
     # One column of a batch: keeps the batch's memory while an array looks at it.
-    cdef MessageBatch _owner
+    cdef _BatchStore _owner
     cdef void *_data
     cdef Py_ssize_t _count
     cdef Py_ssize_t _item_bytes
@@ -49,63 +64,64 @@ cdef class _BatchPayload:
 cdef class MessageBatch:
     """Many whole messages at once, where they lie. Close it (or leave its ``with`` block) to move the position.
 
-    Use after close raises StateError; arrays and views taken before stay readable, but their bytes may change.
+    Dropping it closes it. Use after close raises StateError; arrays and views taken before stay readable, but their
+    bytes may change.
     """
 
-    cdef apy_batch_t _batch
+    cdef _BatchStore _store
     cdef _ImageList _list
     cdef SubscriptionBase _subscription
     cdef dict _taken
-    cdef Py_ssize_t _exports
-    cdef bint _is_open
+    cdef int _uses  # by calls that have let go of the GIL
+    cdef readonly int32_t refused_count
 
     def __init__(self):
         raise TypeError("a MessageBatch comes from Subscription.poll_batch")
 
-    def __dealloc__(self):
-        apy_batch_free(&self._batch)
+    def __del__(self):
+        self.close()
 
-    cdef bint _is_shared(self):
-        # The subscription's own reference and the caller's local one: anything more is somebody who kept it.
-        return (<PyObject *>self).ob_refcnt > 2
-
-    cdef void _begin(self, SubscriptionBase subscription):
+    cdef void _begin(self, SubscriptionBase subscription, _BatchStore store, _ImageList images):
         self._subscription = subscription
-        self._is_open = True
+        self._store = store
+        self._list = images
+        self.refused_count = store._batch.refused_count
 
-    cdef int _check(self) except -1:
-        if not self._is_open:
+    cdef apy_batch_t *_open(self) except NULL:
+        if self._store is None:
             raise _errors.StateError("the batch is closed: its messages may have been overwritten")
-        return 0
+        return &self._store._batch
 
     def close(self):
         """Move the position behind the batch's messages. Twice is fine."""
-        if self._is_open:
-            self._is_open = False
-            if self._subscription._generation == _generation:
-                apy_batch_commit(&self._batch)
-            self._subscription._dispatch.is_busy = False
-            self._subscription = None
-            self._list = None
-            self._taken = None
+        cdef _BatchStore store = self._store
+        if store is None:
+            return
+        if self._uses > 0:
+            raise _errors.StateError("the batch is being gathered by another thread: close it afterwards")
+        self._store = None
+        if self._subscription._generation == _generation:
+            apy_batch_commit(&store._batch)
+        self._subscription._dispatch.release()
+        self._subscription = None
+        self._list = None
+        self._taken = None
 
     def __enter__(self):
-        self._check()
+        self._open()
         return self
 
     def __exit__(self, *exception):
         self.close()
 
     def __len__(self):
-        self._check()
-        return self._batch.count
+        return self._open().count
 
     cdef object _column(self, void *data, Py_ssize_t item_bytes, const char *format):
         cdef _BatchArray column = _BatchArray.__new__(_BatchArray)
-        self._check()
-        column._owner = self
+        column._owner = self._store
         column._data = data
-        column._count = self._batch.count
+        column._count = self._open().count
         column._item_bytes = item_bytes
         column._format = format
         return _numpy().asarray(memoryview(column))
@@ -113,23 +129,23 @@ cdef class MessageBatch:
     @property
     def lengths(self):
         """Payload bytes of each message, int32."""
-        return self._column(self._batch.lengths, 4, b"i")
+        return self._column(self._open().lengths, 4, b"i")
 
     @property
     def positions(self):
         """Position of the stream behind each message, int64."""
-        return self._column(self._batch.positions, 8, b"q")
+        return self._column(self._open().positions, 8, b"q")
 
     @property
     def session_ids(self):
         """Publisher's session of each message, int32."""
-        return self._column(self._batch.session_ids, 4, b"i")
+        return self._column(self._open().session_ids, 4, b"i")
 
     cdef object _log_of(self, int32_t index):
         # The log whose mapping the payload lies in.
         cdef int i
         cdef ClientLog log
-        cdef const uint8_t *at = self._batch.payloads[index]
+        cdef const uint8_t *at = self._open().payloads[index]
         for i in range(self._list._count):
             log = self._list._logs[i]
             if log is not None and log._log.mapping.address <= at < log._log.mapping.address + log._log.mapping.length:
@@ -145,22 +161,22 @@ cdef class MessageBatch:
             self._taken = {}
         owner = self._taken.get(index)
         if owner is None:
-            data = apy_batch_take(&self._batch, index)
+            data = apy_batch_take(self._open(), index)
             owner = self._taken[index] = owned_memory(data)
         return owner
 
     def payload(self, Py_ssize_t index):
         """The bytes of one message, as a read-only memoryview; IndexError."""
         cdef _BatchPayload payload
-        self._check()
+        cdef apy_batch_t *batch = self._open()
         if index < 0:
-            index += self._batch.count
-        if index < 0 or index >= self._batch.count:
-            raise IndexError(f"message {index} of a batch of {self._batch.count}")
+            index += batch.count
+        if index < 0 or index >= batch.count:
+            raise IndexError(f"message {index} of a batch of {batch.count}")
         payload = _BatchPayload.__new__(_BatchPayload)
         payload._owner = self._owner_of(<int32_t>index)
-        payload._data = self._batch.payloads[index]
-        payload._length = self._batch.lengths[index]
+        payload._data = batch.payloads[index]
+        payload._length = batch.lengths[index]
         return memoryview(payload)
 
     def __iter__(self):
@@ -176,43 +192,46 @@ cdef class MessageBatch:
         """
         cdef _BatchPayload payload
         cdef int64_t stride
-        cdef int32_t i, count = self._batch.count
-        self._check()
+        cdef int32_t i, count, length
         numpy = _numpy()
         kind = numpy.dtype(dtype)
+        cdef apy_batch_t *batch = self._open()
+        count = batch.count
         if count == 0:
             return numpy.empty(0, kind)
+        length = batch.lengths[0]
         for i in range(count):
-            if self._batch.lengths[i] != self._batch.lengths[0]:
+            if batch.lengths[i] != length:
                 raise _errors.ArgumentError(
-                    f"message {i} has {self._batch.lengths[i]} bytes, message 0 has {self._batch.lengths[0]}: "
+                    f"message {i} has {batch.lengths[i]} bytes, message 0 has {length}: "
                     "they are not alike; use payload(i)")
-        if self._batch.lengths[0] < kind.itemsize:
-            raise _errors.ArgumentError(
-                f"messages of {self._batch.lengths[0]} bytes are shorter than the dtype's {kind.itemsize}")
+        if length < kind.itemsize:
+            raise _errors.ArgumentError(f"messages of {length} bytes are shorter than the dtype's {kind.itemsize}")
         if copy:
-            rows = self.gather().reshape(count, self._batch.lengths[0])
-            return numpy.ndarray((count,), kind, rows, 0, (self._batch.lengths[0],))
-        stride = apy_batch_stride(&self._batch)
+            rows = self.gather().reshape(count, length)
+            return numpy.ndarray((count,), kind, rows, 0, (length,))
+        stride = apy_batch_stride(batch)
         if stride == 0:
             raise _errors.ArgumentError(
                 "the messages do not lie one behind the other in one log (several images, padding or fragments): "
                 "give copy=True")
         payload = _BatchPayload.__new__(_BatchPayload)
         payload._owner = self._owner_of(0)
-        payload._data = self._batch.payloads[0]
-        payload._length = stride * (count - 1) + self._batch.lengths[0]
+        payload._data = batch.payloads[0]
+        payload._length = stride * (count - 1) + length
         return numpy.ndarray((count,), kind, memoryview(payload), 0, (stride,))
 
     def gather(self):
         """All payloads, one behind the other, as a new array of uint8."""
-        self._check()
-        cdef int64_t total = apy_batch_bytes(&self._batch)
+        cdef apy_batch_t *batch = self._open()
+        cdef int64_t total = apy_batch_bytes(batch)
         packed = _numpy().empty(total, "u1")
         cdef uint8_t[::1] target = packed
         if total > 0:
+            self._uses += 1
             with nogil:
-                apy_batch_gather(&self._batch, &target[0])
+                apy_batch_gather(batch, &target[0])
+            self._uses -= 1
         return packed
 
     def to_arrow(self):

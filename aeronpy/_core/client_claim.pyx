@@ -60,23 +60,54 @@ cdef int64_t supply_constant(void *context, uint8_t *frame, int32_t frame_length
     return (<int64_t *>context)[0]
 
 
-cdef struct supplier_t:
-    PyObject *function
-    PyObject *owner
-    bint failed
+@cython.final
+cdef class _Supplier:
+    # A Python function that gives frames their reserved values, or one value for all.
+    cdef apy_reserved_value_fn call
+    cdef void *context
+    cdef int64_t constant
+    cdef object function
+    cdef object error
+    cdef FragmentView view
+
+    cdef int raise_if_failed(self) except -1:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        return 0
 
 
-cdef int64_t supply_called(void *context, uint8_t *frame, int32_t frame_length) noexcept:
+cdef _Supplier supplier_of(object reserved_value, ClientLog log):
+    cdef _Supplier supplier = _Supplier.__new__(_Supplier)
+    if reserved_value is None:
+        supplier.call = NULL
+    elif callable(reserved_value):
+        supplier.function = reserved_value
+        supplier.view = FragmentView.__new__(FragmentView)
+        supplier.view._owner = log
+        supplier.call = supply_called
+        supplier.context = <void *>supplier
+    else:
+        supplier.constant = reserved_value
+        supplier.call = supply_constant
+        supplier.context = &supplier.constant
+    return supplier
+
+
+cdef int64_t supply_called(void *context, uint8_t *frame, int32_t frame_length) noexcept with gil:
     # Frames must be committed whatever happens: after a failure the rest is sent with 0.
-    cdef supplier_t *supplier = <supplier_t *>context
-    if supplier.failed:
+    cdef _Supplier supplier = <_Supplier>context
+    if supplier.error is not None:
         return 0
+    supplier.view._data = frame
+    supplier.view._length = frame_length
     try:
-        return (<object>supplier.function)(PyBytes_FromStringAndSize(<const char *>frame + 32, frame_length - 32))
+        return supplier.function(supplier.view)
     except BaseException as error:
-        supplier.failed = True
-        (<PublicationBase>supplier.owner)._supplier_error = error
+        supplier.error = error
         return 0
+    finally:
+        supplier.view._data = NULL
 
 
 @cython.final
@@ -157,6 +188,17 @@ cdef class BufferClaim:
     def flags(self, uint8_t value):
         self._check_open()
         (<apy_frame_t *>self._frame).flags = value
+
+    @property
+    def type(self):
+        """The frame's type, 1 for data unless set before the commit; readers of a log know 0 (padding) besides."""
+        self._check_open()
+        return (<apy_frame_t *>self._frame).type
+
+    @type.setter
+    def type(self, unsigned short value):
+        self._check_open()
+        (<apy_frame_t *>self._frame).type = value
 
     @cython.binding(False)
     def commit(self):

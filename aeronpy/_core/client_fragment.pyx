@@ -1,6 +1,10 @@
 # Wrappers of the client room: what a handler is given, and how it is called.
 
 
+cdef class FragmentAssembler
+cdef class ControlledFragmentAssembler
+
+
 cdef extern from "Python.h":
     PyObject *PyObject_Vectorcall(PyObject *callable, PyObject **args, size_t nargsf, PyObject *kwnames)
     size_t PY_VECTORCALL_ARGUMENTS_OFFSET
@@ -237,66 +241,6 @@ cdef class Header:
         return <object>self._header.image.owner
 
 
-@cython.final
-cdef class FragmentAssembler:
-    """A handler that gives whole messages to another one: ``subscription.poll(FragmentAssembler(handler))``.
-
-    It works in every kind of poll, and in controlled ones passes the other's actions on. One per thread.
-    """
-
-    cdef apy_fragment_assembler_t _assembler
-    cdef bint _is_busy
-    cdef readonly object handler
-
-    def __cinit__(self, handler):
-        if not callable(handler):
-            raise TypeError(f"a handler is called with (buffer, header): {handler!r} cannot be")
-        apy_fragment_assembler_init(&self._assembler)
-        self.handler = handler
-
-    def __dealloc__(self):
-        apy_fragment_assembler_free(&self._assembler)
-
-    def __call__(self, FragmentView buffer not None, Header header not None):
-        """Take one fragment, for use behind another handler."""
-        cdef apy_message_t message
-        cdef FragmentView view
-        cdef Header completed
-        buffer._check()
-        header._frame()
-        if check(apy_fragment_assembler_add(&self._assembler, buffer._data, buffer._length, header._header,
-                                            &message)) == 0:
-            return None
-        if message.builder == NULL:
-            return self.handler(buffer, header)
-        view = FragmentView.__new__(FragmentView)
-        completed = Header.__new__(Header)
-        view._data, view._length, view._message = message.buffer, message.length, &message
-        completed._header = message.header
-        try:
-            result = self.handler(view, completed)
-        finally:
-            view._data, view._message, completed._header = NULL, NULL, NULL
-        if result is not None and action_of(result) == APY_ACTION_ABORT:
-            apy_fragment_assembler_undo(&message)
-        return result
-
-    def free_session(self, int32_t session_id):
-        """Free what was kept for one session; an unfinished message of it is lost."""
-        self._check_idle()
-        apy_fragment_assembler_free_session(&self._assembler, session_id)
-
-    def clear(self):
-        """Free what was kept for all sessions."""
-        self._check_idle()
-        apy_fragment_assembler_clear(&self._assembler)
-
-    cdef int _check_idle(self) except -1:
-        if self._is_busy:
-            raise _errors.StateError("the assembler is in use: by its own handler, or by another thread")
-        return 0
-
-
 cdef apy_action_t action_of(object result) except *:
     # Handlers mostly answer the enum's own members, or nothing.
     cdef long action
@@ -310,13 +254,16 @@ cdef apy_action_t action_of(object result) except *:
 
 @cython.final
 cdef class _Dispatch:
-    # Calls a Python handler for each fragment, with the same two objects. Lives as long as its subscription.
+    # Calls a Python handler for each fragment, with the same two objects. Lives as long as its subscription or image.
     cdef FragmentView view
     cdef Header header
     cdef PyObject *arguments[3]
     cdef PyObject *handler
     cdef FragmentAssembler assembler
     cdef apy_controlled_fn function
+    cdef _Dispatch above  # of an image's subscription
+    cdef int image_polls  # by images of this subscription, each on its own
+    cdef int raw_file
     cdef bint is_busy
     cdef bint failed
 
@@ -327,25 +274,58 @@ cdef class _Dispatch:
         self.arguments[1] = <PyObject *>self.view
         self.arguments[2] = <PyObject *>self.header
 
-    cdef inline int begin(self, object handler, bint is_controlled) except -1:
+    cdef int refuse(self) except -1:
         if self.is_busy:
             raise _errors.StateError(
-                "this subscription is being polled already: by its own handler, an open batch, or another thread")
-        if type(handler) is FragmentAssembler:
-            self.assembler = <FragmentAssembler>handler
-            self.assembler._check_idle()
-            self.assembler._is_busy = True
-            self.handler = <PyObject *>self.assembler.handler
-            self.function = call_assembled_controlled if is_controlled else call_assembled
-        else:
-            self.handler = <PyObject *>handler
-            self.function = call_controlled if is_controlled else call_plain
-        self.failed = False
-        self.is_busy = True
+                "this is being polled already: by its own handler, an open batch, or another thread")
+        if self.image_polls:
+            raise _errors.StateError("an image of the subscription is being polled by itself: end that first")
+        raise _errors.StateError("the image's subscription is being polled or has an open batch: end that first")
+
+    cdef inline int check_idle(self) except -1:
+        # A poll of the subscription and one of its image would both move the one position: the later one back over
+        # what the other delivered. Images of one subscription may be polled at once.
+        if self.is_busy or self.image_polls or (self.above is not None and self.above.is_busy):
+            self.refuse()
         return 0
 
-    cdef inline int end(self) except -1:
+    cdef inline int claim(self) except -1:
+        self.check_idle()
+        self.is_busy = True
+        if self.above is not None:
+            self.above.image_polls += 1
+        return 0
+
+    cdef inline void release(self) noexcept:
         self.is_busy = False
+        if self.above is not None:
+            self.above.image_polls -= 1
+
+    cdef int take_assembler(self, object handler, bint is_controlled) except -1:
+        if not is_controlled and isinstance(handler, ControlledFragmentAssembler):
+            raise TypeError(f"a {type(handler).__name__} has actions to answer: give it to controlled_poll")
+        cdef FragmentAssembler assembler = <FragmentAssembler>handler
+        assembler._check_idle()
+        assembler._is_busy = True
+        self.assembler = assembler
+        self.handler = <PyObject *>assembler.handler
+        self.function = call_assembled_controlled if is_controlled else call_assembled
+        return 0
+
+    cdef inline int begin(self, object handler, bint is_controlled) except -1:
+        self.check_idle()
+        if isinstance(handler, FragmentAssembler):
+            self.take_assembler(handler, is_controlled)
+        elif callable(handler):
+            self.handler = <PyObject *>handler
+            self.function = call_controlled if is_controlled else call_plain
+        else:
+            raise TypeError(f"a handler is called with what was received: {handler!r} cannot be")
+        self.failed = False
+        return self.claim()
+
+    cdef inline int end(self) except -1:
+        self.release()
         self.view._data = NULL
         self.view._owner = None
         self.header._header = NULL
@@ -405,47 +385,3 @@ cdef void restore(object error) noexcept:
 cdef apy_action_t call_controlled(void *context, const uint8_t *buffer, size_t length,
                                   const apy_header_t *header) noexcept:
     return answer(<_Dispatch>context, call(<_Dispatch>context, buffer, length, header))
-
-
-cdef apy_action_t assemble(_Dispatch dispatch, const uint8_t *buffer, size_t length, const apy_header_t *header,
-                           bint is_controlled) noexcept:
-    cdef apy_message_t message
-    cdef apy_action_t action
-    cdef object log
-    cdef PyObject *result
-    cdef int rc = apy_fragment_assembler_add(&dispatch.assembler._assembler, buffer, length, header, &message)
-    if rc == 0:
-        return APY_ACTION_CONTINUE
-    if rc < 0:
-        restore(_errors.OutOfMemoryError(apy_error_text().decode("utf-8", "replace"), rc))
-        dispatch.failed = True
-        return APY_ACTION_BREAK
-    if message.builder == NULL:
-        return call_controlled(<void *>dispatch, buffer, length, header) if is_controlled \
-            else call_plain(<void *>dispatch, buffer, length, header)
-    log = dispatch.view._owner
-    dispatch.view._owner = None
-    dispatch.view._message = &message
-    result = call(dispatch, message.buffer, message.length, message.header)
-    dispatch.view._message = NULL
-    dispatch.view._owner = log
-    if is_controlled:
-        action = answer(dispatch, result)
-        if action == APY_ACTION_ABORT:
-            apy_fragment_assembler_undo(&message)
-        return action
-    if result == NULL:
-        dispatch.failed = True
-        return APY_ACTION_BREAK
-    Py_DECREF(<object>result)
-    return APY_ACTION_CONTINUE
-
-
-cdef apy_action_t call_assembled(void *context, const uint8_t *buffer, size_t length,
-                                 const apy_header_t *header) noexcept:
-    return assemble(<_Dispatch>context, buffer, length, header, False)
-
-
-cdef apy_action_t call_assembled_controlled(void *context, const uint8_t *buffer, size_t length,
-                                            const apy_header_t *header) noexcept:
-    return assemble(<_Dispatch>context, buffer, length, header, True)

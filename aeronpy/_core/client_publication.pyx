@@ -11,7 +11,6 @@ cdef class PublicationBase:
     cdef bint _is_busy
     cdef ClientLog _log
     cdef CncMapping _cnc
-    cdef object _supplier_error
     cdef PyObject *_last
     cdef object __weakref__
     cdef readonly str channel
@@ -62,8 +61,8 @@ cdef class PublicationBase:
     def offer(self, buffer, *more, reserved_value=None):
         """Append a message made of one or several buffers; returns the new position or an `OfferResult`.
 
-        ``reserved_value`` is an int, or is called with each frame's payload. Raises TooLongError above
-        `max_message_length`.
+        ``reserved_value`` is an int, or is called with each frame, its header first, before readers see it; what it
+        raises is raised here, and the message is sent with 0 instead. Raises TooLongError above `max_message_length`.
         """
         cdef iovec part
         cdef Py_buffer held
@@ -93,35 +92,24 @@ cdef class PublicationBase:
 
     cdef object _offer_parts(self, tuple buffers, object reserved_value):
         # Several buffers, or a reserved value: the GIL stays held, since the supplier may be Python.
-        cdef supplier_t supplier
-        cdef int64_t constant
-        cdef int64_t result
+        cdef ClientLog log = self._log  # stays mapped, whatever the supplier does
+        cdef _Supplier supplier = supplier_of(reserved_value, log)
         cdef _Parts parts = _Parts(buffers)
+        cdef int64_t result
         try:
-            if reserved_value is None:
-                result = apy_publication_offer(&self._publication, parts._parts, parts._count, NULL, NULL)
-            elif callable(reserved_value):
-                supplier.function = <PyObject *>reserved_value
-                supplier.owner = <PyObject *>self
-                supplier.failed = False
-                result = apy_publication_offer(&self._publication, parts._parts, parts._count,
-                                               supply_called, &supplier)
-                if supplier.failed:
-                    error, self._supplier_error = self._supplier_error, None
-                    raise error
-            else:
-                constant = reserved_value
-                result = apy_publication_offer(&self._publication, parts._parts, parts._count, supply_constant,
-                                               &constant)
+            result = apy_publication_offer(&self._publication, parts._parts, parts._count, supplier.call,
+                                           supplier.context)
         finally:
             parts._release()
+        supplier.raise_if_failed()
         return offer_result(result)
 
-    def send(self, buffer, *more, timeout_s=10.0, str idle="backoff"):
+    def send(self, buffer, *more, timeout_s=10.0, str idle="backoff", reserved_value=None):
         """Append a message, waiting up to timeout_s (None: for ever) until it is accepted; returns the position.
 
-        Waits without the GIL, by the idle strategy, and hears Ctrl-C. Raises AeronTimeoutError (a TimeoutError)
-        with what stood in the way, PublicationClosed, MaxPositionExceeded, or TooLongError.
+        Waits without the GIL, by the idle strategy, and hears Ctrl-C. ``reserved_value`` is as of `offer`. Raises
+        AeronTimeoutError (a TimeoutError) with what stood in the way, PublicationClosed, MaxPositionExceeded, or
+        TooLongError.
         """
         cdef apy_clock_t clock = apy_clock_system()
         cdef int64_t timeout_ns = nanoseconds(timeout_s)
@@ -135,9 +123,11 @@ cdef class PublicationBase:
         check(apy_idle_init(&strategy, idle_text, NULL))
         if self._is_busy:
             self._refuse_busy()
+        cdef _Supplier supplier = supplier_of(reserved_value, log)
         cdef _Parts parts = _Parts((buffer, *more) if more else (buffer,))
         try:
-            result = apy_publication_offer(&self._publication, parts._parts, parts._count, NULL, NULL)
+            result = apy_publication_offer(&self._publication, parts._parts, parts._count, supplier.call,
+                                           supplier.context)
             while -3 <= result <= -1:
                 left_ns = timeout_ns - (apy_nano_time(&clock) - started_ns)
                 if left_ns <= 0 and result != APY_ADMIN_ACTION:
@@ -145,13 +135,14 @@ cdef class PublicationBase:
                         f"{_OFFER_RESULTS[-result].name} for {timeout_s} s on {self.channel} stream {self.stream_id}")
                 self._is_busy = self._publication.is_exclusive
                 with nogil:
-                    result = apy_publication_send(&self._publication, parts._parts, parts._count, NULL, NULL,
-                                                  &strategy, min(left_ns, SIGNAL_CHECK_NS))
+                    result = apy_publication_send(&self._publication, parts._parts, parts._count, supplier.call,
+                                                  supplier.context, &strategy, min(left_ns, SIGNAL_CHECK_NS))
                 self._is_busy = False
                 if -3 <= result <= -1:
                     PyErr_CheckSignals()
         finally:
             parts._release()
+        supplier.raise_if_failed()
         self._raise_if_over(result)
         return offer_result(result)
 
@@ -222,18 +213,22 @@ cdef class PublicationBase:
             sizes = lengths
         except (ValueError, TypeError):
             sizes = _int32_array(lengths)
-        for i in range(sizes.shape[0]):
-            if sizes[i] < 0:
-                raise _errors.ArgumentError(f"message {i} has a length of {sizes[i]}")
-            total += sizes[i]
-        if total > data.shape[0]:
-            raise _errors.ArgumentError(f"the lengths add up to {total} bytes, the payload has {data.shape[0]}")
         if sizes.shape[0] == 0:
             return 0
+        # A copy of our own: somebody else may write to the lengths while they are read without the GIL.
+        cdef bytes copied = PyBytes_FromStringAndSize(<const char *>&sizes[0], sizes.shape[0] * sizeof(int32_t))
+        cdef const int32_t *own = <const int32_t *>PyBytes_AS_STRING(copied)
+        cdef int64_t count = sizes.shape[0]
+        for i in range(count):
+            if own[i] < 0:
+                raise _errors.ArgumentError(f"message {i} has a length of {own[i]}")
+            total += own[i]
+        if total > data.shape[0]:
+            raise _errors.ArgumentError(f"the lengths add up to {total} bytes, the payload has {data.shape[0]}")
         cdef const uint8_t *first = &data[0] if data.shape[0] > 0 else NULL
         self._is_busy = self._publication.is_exclusive
         with nogil:
-            accepted = apy_publication_offer_packed(&self._publication, first, &sizes[0], sizes.shape[0], &result)
+            accepted = apy_publication_offer_packed(&self._publication, first, data.shape[0], own, count, &result)
         self._is_busy = False
         return self._batch_result(accepted, result)
 
@@ -251,6 +246,8 @@ cdef class PublicationBase:
             refuse_fork()
         if self._is_busy:
             self._refuse_busy()
+        if length < 0:
+            raise _errors.ArgumentError(f"a claim of {length} bytes: 0 to {self.max_payload_length}")
         result = apy_publication_claim(&self._publication, length, &frame)
         claim.result = offer_result(result)
         if result > 0:
@@ -336,6 +333,8 @@ cdef class PublicationBase:
             self._refuse_busy()
         if apy_publication_is_closed(&self._publication):
             return _OFFER_RESULTS[4]
+        if length < 0:
+            raise _errors.ArgumentError(f"padding of {length} bytes: it must be 0 or more")
         return offer_result(apy_exclusive_append_padding(&self._publication.exclusive, length))
 
     def _offer_block(self, const uint8_t[::1] block not None):

@@ -1,5 +1,6 @@
 """Types of the compiled module; stubtest holds this file to it. One section per room, in the order of native.pyx."""
 
+import builtins
 from collections.abc import Callable, Iterator
 from os import PathLike
 from types import TracebackType
@@ -380,19 +381,39 @@ class Header:
 _FragmentHandler = Callable[[FragmentView, Header], object]
 _ControlledHandler = Callable[[FragmentView, Header], ControlledAction | None]
 _BlockHandler = Callable[[FragmentView, int, int], object]
+_RawBlockHandler = Callable[[int, int, FragmentView, int, int], object]
 
-@final
+@disjoint_base
 class FragmentAssembler:
     """A handler that gives whole messages to another one: ``subscription.poll(FragmentAssembler(handler))``."""
 
-    def __new__(cls, handler: _FragmentHandler) -> Self: ...
+    def __new__(
+        cls, handler: _FragmentHandler, initial_buffer_length: int = 0, *, unassembled_limit: int | None = None
+    ) -> Self: ...
     @property
     def handler(self) -> _FragmentHandler: ...
     def __call__(self, buffer: FragmentView, header: Header) -> Any: ...
-    def free_session(self, session_id: int) -> None:
-        """Free what was kept for one session; an unfinished message of it is lost."""
+    @property
+    def refused_count(self) -> int: ...
+    def free_session_buffer(self, session_id: int) -> bool:
+        """Free what was kept for one session, and lose an unfinished message of it; whether there was anything."""
     def clear(self) -> None:
         """Free what was kept for all sessions."""
+
+class ControlledFragmentAssembler(FragmentAssembler):
+    """A FragmentAssembler for controlled polls alone: a message that its handler aborts comes again whole."""
+
+    def __new__(
+        cls, handler: _ControlledHandler, initial_buffer_length: int = 0, *, unassembled_limit: int | None = None
+    ) -> Self: ...
+
+@final
+class ImageFragmentAssembler(FragmentAssembler):
+    """A FragmentAssembler with one buffer, for the polls of one image."""
+
+@final
+class ImageControlledFragmentAssembler(ControlledFragmentAssembler):
+    """A ControlledFragmentAssembler with one buffer, for the controlled polls of one image."""
 
 @final
 class BufferClaim:
@@ -415,14 +436,20 @@ class BufferClaim:
     def flags(self) -> int: ...
     @flags.setter
     def flags(self, value: int) -> None: ...
+    @property
+    def type(self) -> int: ...
+    @type.setter
+    def type(self, value: int) -> None: ...
     def commit(self) -> None:
         """Send the message."""
     def abort(self) -> None:
         """Drop the message: its space becomes padding."""
     def __enter__(self) -> Self: ...
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: builtins.type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None: ...
+
+_ReservedValue = int | Callable[[FragmentView], int] | None
 
 @disjoint_base
 class PublicationBase:
@@ -486,11 +513,16 @@ class PublicationBase:
     def position_bits_to_shift(self) -> int: ...
     @property
     def native_address(self) -> int: ...
-    def offer(
-        self, buffer: _Readable, *more: _Readable, reserved_value: int | Callable[[bytes], int] | None = None
-    ) -> int | OfferResult:
+    def offer(self, buffer: _Readable, *more: _Readable, reserved_value: _ReservedValue = None) -> int | OfferResult:
         """Append a message made of one or several buffers; returns the new position or an `OfferResult`."""
-    def send(self, buffer: _Readable, *more: _Readable, timeout_s: float | None = 10.0, idle: str = "backoff") -> int:
+    def send(
+        self,
+        buffer: _Readable,
+        *more: _Readable,
+        timeout_s: float | None = 10.0,
+        idle: str = "backoff",
+        reserved_value: _ReservedValue = None,
+    ) -> int:
         """Append a message, waiting up to timeout_s (None: for ever) until it is accepted; returns the position."""
     def offer_batch(self, messages: _Readable | tuple[_Readable, Any]) -> int:
         """Append many messages in one crossing, without the GIL; returns how many were accepted."""
@@ -506,8 +538,11 @@ class MessageBatch:
     def __iter__(self) -> Iterator[memoryview]: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...
+    def __del__(self) -> None: ...
     def close(self) -> None:
         """Move the position behind the batch's messages. Twice is fine."""
+    @property
+    def refused_count(self) -> int: ...
     @property
     def lengths(self) -> npt.NDArray[np.int32]: ...
     @property
@@ -553,6 +588,16 @@ class Image:
         """As controlled_poll, for fragments that begin before limit_position."""
     def block_poll(self, handler: _BlockHandler, block_length_limit: int) -> int:
         """Call ``handler(block, session_id, term_id)`` for a run of whole frames; returns its bytes."""
+    def raw_poll(self, handler: _RawBlockHandler, block_length_limit: int) -> int:
+        """As block_poll, with where the block lies in the log's file, to be sent or copied from there."""
+    def controlled_peek(
+        self, initial_position: int, handler: _ControlledHandler, limit_position: int = 0x7FFFFFFFFFFFFFFF
+    ) -> int:
+        """As controlled_poll from a position of the caller's in the current term, without moving the image's own."""
+    def set_position(self, new_position: int) -> bool:
+        """Go on reading from a later position of the current term; False once closed."""
+    def reject(self, reason: str) -> None:
+        """Refuse this image: its publisher is told why, and it goes away. Raises RegistrationError, ArgumentError."""
     @property
     def correlation_id(self) -> int: ...
     @property
@@ -630,7 +675,9 @@ class SubscriptionBase:
     def controlled_poll(self, handler: _ControlledHandler, fragment_limit: int = 10) -> int:
         """As poll; the handler answers a `ControlledAction`, or None to continue."""
     def block_poll(self, handler: _BlockHandler, block_length_limit: int) -> int:
-        """Call ``handler(block, session_id, term_id)`` for a run of frames of each image; returns the bytes."""
+        """As of each image in turn, each with the full limit; returns the bytes of all."""
+    def raw_poll(self, handler: _RawBlockHandler, block_length_limit: int) -> int:
+        """As of each image in turn, each with the full limit; returns the bytes of all."""
     def poll_native(self, handler: int, context: int = 0, fragment_limit: int = 10, *, assemble: bool = False) -> int:
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many."""
     def poll_batch(self, messages_max: int = 4096) -> MessageBatch:

@@ -4,44 +4,73 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
 import click
 
 from aeronpy import __version__
-from aeronpy.config import load_properties
+from aeronpy.client.context import Context
+from aeronpy.config import load_properties, nearest_text, variable_of
 from aeronpy.driver import MediaDriver, MediaDriverContext, ThreadingMode
+from aeronpy.driver.options import WITHOUT_EFFECT
 from aeronpy.errors import AeronError
 
 EXIT_FAILED: Final = 1
 SIGNAL_POLL_S: Final = 0.1
+# Options of other programs, which share a properties file with the driver's.
+_OTHERS: Final = ("AERON_ARCHIVE_", "AERON_CLUSTER_", "AERON_SAMPLE_", "AERON_DEBUG_", "AERON_TOOLS_")
+_log: Final = logging.getLogger(__name__)
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def _context(defines: tuple[str, ...], files: tuple[str, ...]) -> MediaDriverContext:
-    """Settings from the environment, then properties files in order, then -D; an empty value unsets."""
-    properties: dict[str, str] = {}
+    """Settings from the environment, then -D, then properties files in order, as ``aeronmd`` takes them.
+
+    An empty value unsets, and lets the default stand.
+    """
     environment = dict(os.environ)
-    given: list[tuple[str, str]] = []
+    given: dict[str, tuple[str, str]] = {}
+    for name, value in (*map(_define, defines), *_properties(files)):
+        variable = variable_of(name)
+        environment.pop(variable, None)
+        given.pop(variable, None)
+        if value:
+            given[variable] = (name, value)
+    for name, _ in given.values():
+        _warn_of(name)
+    return MediaDriverContext(properties=dict(given.values()), environment=environment)
+
+
+def _define(text: str) -> tuple[str, str]:
+    found = re.fullmatch(r"\s*([^=:\s]+)\s*[=:]\s*(.*?)\s*", text)
+    if found is None:
+        raise click.BadParameter(f"malformed define: -D{text} is not -Dname=value")
+    return found[1], found[2]
+
+
+def _properties(files: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for source in files:
         try:
-            given += load_properties(source).items()
+            yield from load_properties(source).items()
         except (OSError, ValueError) as error:
-            raise click.ClickException(f"properties file {source}: {error}") from None
-    for define in defines:
-        name, equals, value = define.partition("=")
-        if not name or not equals:
-            raise click.BadParameter(f"-D{define} is not -Dname=value")
-        given.append((name, value))
-    for name, value in given:
-        environment.pop(name.upper().replace(".", "_"), None)
-        properties.pop(name, None)
-        if value:
-            properties[name] = value
-    return MediaDriverContext(properties=properties, environment=environment)
+            raise click.ClickException(f"loading properties from {source}: {error}") from None
+
+
+def _warn_of(name: str) -> None:
+    """A name of ours that nobody reads is most likely misspelt."""
+    variable = variable_of(name)
+    known = MediaDriverContext.variables() | Context.variables()
+    if not variable.startswith("AERON_") or variable.startswith(_OTHERS) or variable in known:
+        return
+    if variable in map(variable_of, WITHOUT_EFFECT):
+        _log.warning("%s has no effect on this driver", name)
+    else:
+        _log.warning("there is no option %s%s", name, nearest_text(name, [*known.values()]))
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -72,7 +101,8 @@ def _serve(driver: MediaDriver, received: list[int]) -> None:
 def command(defines: tuple[str, ...], files: tuple[str, ...]) -> None:
     """Run a media driver until SIGINT or SIGTERM; the exit status is the signal's number.
 
-    Options come from AERON_* variables, properties files (paths or URLs) and -D, by the names of Aeron's own driver.
+    Options come from AERON_* variables, -D, and properties files (paths or URLs), by the names of Aeron's own driver;
+    what comes later in this list wins.
 
     Example: aeronpy driver -Daeron.dir=/dev/shm/aeron-demo -Daeron.threading.mode=SHARED
     """

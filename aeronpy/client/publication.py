@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from aeronpy._core.native import PublicationBase
 from aeronpy.client import protocol
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from aeronpy.client.aeron import Aeron
     from aeronpy.client.conductor import Conductor
+
+
+# -6 is the C client's: here it is an exception.
+_RESULT_NAMES: Final = {**{int(result): result.name for result in OfferResult}, -6: "ERROR"}
 
 
 class _Publication(PublicationBase):
@@ -60,6 +64,11 @@ class _Publication(PublicationBase):
         assert self._conductor is not None
         self._conductor.check_open()
         return self._conductor
+
+    @staticmethod
+    def error_string(result: int) -> str:
+        """The name of what `offer` answered: NONE for a position, UNKNOWN for what is no answer."""
+        return "NONE" if result >= 0 else _RESULT_NAMES.get(result, "UNKNOWN")
 
     @property
     def is_original(self) -> bool:

@@ -19,8 +19,11 @@ IMAGES: Final = "images"
 _log: Final = logging.getLogger(__name__)
 
 
-def prepare(path: str, *, timeout_ms: int, delete_on_start: bool, warn_if_exists: bool) -> None:
-    """Make an empty directory at ``path``; raises `ActiveError` when a live driver has it."""
+def prepare(path: str, *, timeout_ms: int, delete_on_start: bool, warn_if_exists: bool, permissions: int) -> None:
+    """Make an empty directory at ``path``; raises `ActiveError` when a live driver has it.
+
+    It and those in it get the permissions, less the umask; files are no more open than their directory.
+    """
     if os.path.isdir(path):
         _refuse_foreign(path)
         if warn_if_exists:
@@ -29,9 +32,9 @@ def prepare(path: str, *, timeout_ms: int, delete_on_start: bool, warn_if_exists
             _refuse_active(path, timeout_ms, warn_if_exists)
             _save_errors(path)
         shutil.rmtree(path)
-    os.makedirs(path, mode=0o777)
+    os.makedirs(path, mode=permissions)
     for name in (PUBLICATIONS, IMAGES):
-        os.mkdir(os.path.join(path, name), mode=0o777)
+        os.mkdir(os.path.join(path, name), mode=permissions)
 
 
 def _refuse_foreign(path: str) -> None:

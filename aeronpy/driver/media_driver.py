@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Self
 
 from aeronpy import __version__
 from aeronpy._core.native import DriverCore
-from aeronpy.driver import directory, system_counters
+from aeronpy.driver import directory, start_checks, system_counters
 from aeronpy.driver.conductor import DriverConductor
 from aeronpy.driver.context import MS, MediaDriverContext, ThreadingMode
 from aeronpy.errors import StateError
@@ -122,6 +122,8 @@ class MediaDriver:
         elif arguments:
             raise TypeError("give a context or keyword arguments, not both")
         context.conclude()
+        start_checks.check_sockets(context)
+        start_checks.spread_processors(context)
         if context.print_configuration:
             for setting in context.describe():
                 print(f"{setting.property_name}={setting.value} ({setting.origin})")
@@ -130,6 +132,7 @@ class MediaDriver:
             timeout_ms=context.driver_timeout // MS,
             delete_on_start=context.dir_delete_on_start,
             warn_if_exists=context.dir_warn_if_exists,
+            permissions=context.dir_permissions,
         )
         try:
             return cls(_Running(context, threading.Event()))

@@ -40,8 +40,6 @@ TERMINATION_VALIDATORS: Final[Spellings] = {
     "allow": (f"{_DRIVER}.DefaultAllowTerminationValidator", "aeron_driver_termination_validator_default_allow"),
 }
 
-THREAD_NAMINGS: Final[Spellings] = {"classic": (), "new": ()}
-
 FLOW_CONTROLS: Final[Spellings] = {
     "unicast_max": (
         "aeron_unicast_flow_control_strategy_supplier",
@@ -96,6 +94,13 @@ def parse_mode(given: str) -> ThreadingMode:
         return ThreadingMode[given.strip().upper()]
     except KeyError:
         raise ValueError(f"{given!r} is none of {', '.join(ThreadingMode.__members__)}") from None
+
+
+def parse_naming(given: str) -> str:
+    """``classic`` or ``new``; ValueError for anything else."""
+    if given not in ("classic", "new"):
+        raise ValueError(f"{given!r} is neither classic nor new")
+    return given
 
 
 def parse_milliseconds(given: str) -> int:

@@ -36,7 +36,7 @@ class ProcessOptions(Settings):
     driver_timeout = _Option("aeron.driver.timeout", 10 * S, values.parse_milliseconds, minimum=0)
     print_configuration = boolean("aeron.print.configuration", False)
     threading_mode = _Option("aeron.threading.mode", ThreadingMode.DEDICATED, values.parse_mode)
-    thread_naming = Choice("aeron.thread.naming", "classic", values.THREAD_NAMINGS)
+    thread_naming = _Option("aeron.thread.naming", "classic", values.parse_naming)
     conductor_buffer_length = size("aeron.conductor.buffer.length", MI + RING_TRAILER, minimum=MI + RING_TRAILER)
     clients_buffer_length = size("aeron.clients.buffer.length", MI + BROADCAST_TRAILER, minimum=MI + BROADCAST_TRAILER)
     counters_buffer_length = size("aeron.counters.buffer.length", 8 * MI, minimum=MI, maximum=500 * MI)

@@ -69,6 +69,13 @@ static int check_space(const char *path, const char *directory, size_t length)
     return rc;
 }
 
+/* A file is no more open than its directory: what is private above is private below. */
+static mode_t mode_in(const char *directory)
+{
+    struct stat found;
+    return stat(directory, &found) == 0 ? found.st_mode & 0666 : 0600;
+}
+
 static int set_length(int fd, const char *path, const char *directory, size_t length, bool sparse)
 {
     if (ftruncate(fd, (off_t)length) != 0) {
@@ -115,7 +122,7 @@ int apy_mapping_create(apy_mapping_t *mapping, const char *path, size_t length, 
         return rc;
     }
 
-    const int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+    const int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode_in(directory));
     if (fd < 0) {
         return apy_fail_os("cannot create %s", path);
     }

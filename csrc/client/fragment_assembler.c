@@ -35,19 +35,23 @@ void apy_fragment_assembler_free(apy_fragment_assembler_t *assembler)
     *assembler = (apy_fragment_assembler_t){0};
 }
 
-void apy_fragment_assembler_free_session(apy_fragment_assembler_t *assembler, int32_t session_id)
+bool apy_fragment_assembler_free_session(apy_fragment_assembler_t *assembler, int32_t session_id)
 {
     for (int32_t i = 0; i < assembler->count; i++) {
         if (assembler->builders[i]->session_id == session_id) {
             free_builder(assembler->builders[i]);
             assembler->builders[i] = assembler->builders[--assembler->count];
-            return;
+            return true;
         }
     }
+    return false;
 }
 
 static apy_builder_t *find(apy_fragment_assembler_t *assembler, int32_t session_id)
 {
+    if (assembler->is_of_one_image) {
+        return assembler->count > 0 ? assembler->builders[0] : NULL;
+    }
     const int32_t last = assembler->last;
     if (last < assembler->count && assembler->builders[last]->session_id == session_id) {
         return assembler->builders[last];
@@ -85,13 +89,14 @@ static apy_builder_t *find_or_create(apy_fragment_assembler_t *assembler, int32_
     return builder;
 }
 
-static int reserve(apy_builder_t *builder, size_t length)
+static int reserve(const apy_fragment_assembler_t *assembler, apy_builder_t *builder, size_t length)
 {
     const int64_t needed = (int64_t)builder->limit + (int64_t)length;
     if (!builder->is_lent && needed <= builder->capacity) {
         return APY_OK;
     }
-    int64_t capacity = builder->capacity > BUFFER_INITIAL ? builder->capacity : BUFFER_INITIAL;
+    const int32_t initial = assembler->initial_length > BUFFER_INITIAL ? assembler->initial_length : BUFFER_INITIAL;
+    int64_t capacity = builder->capacity > initial ? builder->capacity : initial;
     while (capacity < needed) {
         capacity += capacity / 2;
     }
@@ -113,9 +118,26 @@ static int reserve(apy_builder_t *builder, size_t length)
     return APY_OK;
 }
 
-static int append(apy_builder_t *builder, const uint8_t *buffer, size_t length, const apy_frame_t *frame)
+static int check_length(apy_fragment_assembler_t *assembler, const apy_builder_t *builder, size_t length,
+                        const apy_image_reader_t *image)
 {
-    const int rc = reserve(builder, length);
+    const int64_t reached = (int64_t)builder->limit + (int64_t)length;
+    const int32_t length_max =
+        assembler->unassembled_max > 0 ? assembler->unassembled_max : apy_message_length_max(image->term_length);
+    if (reached <= length_max) {
+        return APY_OK;
+    }
+    assembler->refused_count++;
+    return apy_fail(APY_E_TOO_LONG, "session %d sends a message of %lld bytes or more in fragments: here at most %d",
+                    builder->frame.session_id, (long long)reached, length_max);
+}
+
+static int append(apy_fragment_assembler_t *assembler, apy_builder_t *builder, const uint8_t *buffer, size_t length,
+                  const apy_header_t *header)
+{
+    const apy_frame_t *frame = header->frame;
+    int rc = check_length(assembler, builder, length, header->image);
+    rc = rc < 0 ? rc : reserve(assembler, builder, length);
     if (rc < 0) {
         builder->next_term_offset = NO_MESSAGE;
         builder->limit = 0;
@@ -160,18 +182,18 @@ int apy_fragment_assembler_add(apy_fragment_assembler_t *assembler, const uint8_
         builder->limit = 0;
         builder->frame = *frame;
         builder->first_flags = frame->flags;
-        return append(builder, buffer, length, frame);
+        return append(assembler, builder, buffer, length, header);
     }
 
     apy_builder_t *builder = find(assembler, frame->session_id);
     if (builder == NULL || builder->next_term_offset == NO_MESSAGE) {
         return 0; /* joined in the middle of a message */
     }
-    if (builder->next_term_offset != frame->term_offset) {
+    if (builder->next_term_offset != frame->term_offset || builder->frame.session_id != frame->session_id) {
         builder->next_term_offset = NO_MESSAGE; /* a fragment was lost, and with it the message */
         return 0;
     }
-    const int rc = append(builder, buffer, length, frame);
+    const int rc = append(assembler, builder, buffer, length, header);
     if (rc < 0 || (frame->flags & APY_FLAG_END) == 0) {
         return rc;
     }

@@ -24,22 +24,24 @@ void apy_image_reader_init(apy_image_reader_t *reader, const apy_log_t *log, int
     }
 }
 
+static bool is_revoked_now(const apy_image_reader_t *reader)
+{
+    return apy_load_acquire_u8(&reader->meta->is_publication_revoked) != 0;
+}
+
 void apy_image_reader_close(apy_image_reader_t *reader)
 {
     if (!apy_load_acquire_i32(&reader->is_closed)) {
         reader->final_position = apy_load_acquire_i64(reader->position);
         reader->final_end_of_stream = apy_load_acquire_i64(&reader->meta->end_of_stream_position);
-        reader->final_is_revoked = reader->meta->is_publication_revoked;
+        reader->final_is_revoked = is_revoked_now(reader);
         apy_store_release_i32(&reader->is_closed, 1);
     }
 }
 
-static inline bool cursor_at(const apy_image_reader_t *reader, cursor_t *cursor, int64_t limit_position)
+static inline bool cursor_from(const apy_image_reader_t *reader, cursor_t *cursor, int64_t start,
+                               int64_t limit_position)
 {
-    if (apy_load_acquire_i32(&reader->is_closed)) {
-        return false;
-    }
-    const int64_t start = apy_load_relaxed_i64(reader->position);
     if (start < 0 || start >= limit_position) {
         return false;
     }
@@ -50,6 +52,12 @@ static inline bool cursor_at(const apy_image_reader_t *reader, cursor_t *cursor,
     const int32_t left_in_term = reader->term_length - cursor->offset;
     cursor->end = left < left_in_term ? cursor->offset + (int32_t)left : reader->term_length;
     return true;
+}
+
+static inline bool cursor_at(const apy_image_reader_t *reader, cursor_t *cursor, int64_t limit_position)
+{
+    return !apy_load_acquire_i32(&reader->is_closed) &&
+           cursor_from(reader, cursor, apy_load_relaxed_i64(reader->position), limit_position);
 }
 
 /* A length that no frame here can have: less than a header, or past the end of the term. */
@@ -143,6 +151,79 @@ int apy_image_reader_controlled_poll(apy_image_reader_t *reader, apy_controlled_
     return poll_fragments(reader, NULL, handler, context, limit, limit_position);
 }
 
+static int check_position(const apy_image_reader_t *reader, int64_t position)
+{
+    const int64_t current = apy_load_relaxed_i64(reader->position);
+    const int64_t term_end = current - apy_position_offset(current, reader->term_length) + reader->term_length;
+    if (position < current || position > term_end || position % APY_FRAME_ALIGN != 0) {
+        return apy_fail(APY_E_ARGUMENT, "position %lld: it must be a multiple of %d within %lld and %lld",
+                        (long long)position, APY_FRAME_ALIGN, (long long)current, (long long)term_end);
+    }
+    return APY_OK;
+}
+
+int64_t apy_image_reader_controlled_peek(apy_image_reader_t *reader, int64_t initial_position,
+                                         apy_controlled_fn handler, void *context, int64_t limit_position)
+{
+    cursor_t cursor;
+    if (apy_load_acquire_i32(&reader->is_closed)) {
+        return initial_position;
+    }
+    const int rc = check_position(reader, initial_position);
+    if (rc < 0) {
+        return rc;
+    }
+    if (!cursor_from(reader, &cursor, initial_position, limit_position)) {
+        return initial_position;
+    }
+    apy_header_t header = {.image = reader};
+    int64_t reached = initial_position;
+
+    while (cursor.offset < cursor.end && !apy_load_acquire_i32(&reader->is_closed)) {
+        const apy_frame_t *frame = (const apy_frame_t *)(const void *)(cursor.term + cursor.offset);
+        const int32_t length = apy_load_acquire_i32(&frame->length);
+        if (length <= 0) {
+            break;
+        }
+        if (is_corrupt(length, reader->term_length - cursor.offset)) {
+            const int failure = fail_corrupt(reader, &cursor, length);
+            return reached > initial_position ? reached : failure;
+        }
+        cursor.offset += apy_frame_span(length);
+        header.position = cursor.start + cursor.offset - cursor.start_offset;
+        if (frame->type == APY_FRAME_PAD) {
+            reached = header.position;
+            continue;
+        }
+        header.frame = frame;
+        const apy_action_t action =
+            handler(context, (const uint8_t *)frame + APY_FRAME_HEADER, (size_t)length - APY_FRAME_HEADER, &header);
+        if (action == APY_ACTION_ABORT) {
+            break;
+        }
+        if ((frame->flags & APY_FLAG_END) != 0) {
+            reached = header.position; /* between fragments nobody can begin to read */
+        }
+        if (action == APY_ACTION_BREAK) {
+            break;
+        }
+    }
+    return reached;
+}
+
+int apy_image_reader_set_position(apy_image_reader_t *reader, int64_t new_position)
+{
+    if (apy_load_acquire_i32(&reader->is_closed)) {
+        return 0;
+    }
+    const int rc = check_position(reader, new_position);
+    if (rc < 0) {
+        return rc;
+    }
+    apy_store_release_i64(reader->position, new_position);
+    return 1;
+}
+
 /* The run's frames were walked by their lengths alone: none may leave the term. */
 static int32_t block_length(const apy_image_reader_t *reader, const cursor_t *cursor, int32_t bytes_max)
 {
@@ -201,8 +282,7 @@ bool apy_image_reader_is_end_of_stream(const apy_image_reader_t *reader)
 
 bool apy_image_reader_is_revoked(const apy_image_reader_t *reader)
 {
-    return apy_load_acquire_i32(&reader->is_closed) ? reader->final_is_revoked != 0
-                                                    : reader->meta->is_publication_revoked != 0;
+    return apy_load_acquire_i32(&reader->is_closed) ? reader->final_is_revoked != 0 : is_revoked_now(reader);
 }
 
 int32_t apy_image_reader_transport_count(const apy_image_reader_t *reader)
@@ -214,7 +294,7 @@ int apy_images_poll(apy_image_reader_t *const *readers, int count, int32_t *next
                     void *context, int limit)
 {
     int fragments = 0;
-    const int start = count > 0 ? apy_round_robin(next, count) : 0;
+    const int start = apy_round_robin(next, count);
     for (int i = 0; i < count && fragments < limit; i++) {
         const int index = start + i < count ? start + i : start + i - count;
         const int rc =

@@ -87,6 +87,10 @@ static int take_fragment(filling_t *filling, const apy_header_t *header)
     apy_message_t message;
     int rc = apy_fragment_assembler_add(filling->assembler, (const uint8_t *)frame + APY_FRAME_HEADER,
                                         (size_t)frame->length - APY_FRAME_HEADER, header, &message);
+    if (rc == APY_E_TOO_LONG) {
+        batch->refused_count++; /* passed over: read again, it would be as long */
+        return APY_OK;
+    }
     if (rc <= 0) {
         return rc;
     }
@@ -158,6 +162,7 @@ int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t *const *readers, int c
 {
     batch->count = 0;
     batch->part_count = 0;
+    batch->refused_count = 0;
     drop_assembled(batch);
     if (count > batch->part_capacity) {
         apy_batch_part_t *parts = realloc(batch->parts, sizeof(*parts) * (size_t)count);
@@ -170,7 +175,7 @@ int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t *const *readers, int c
     filling_t filling = {.batch = batch,
                          .assembler = assembler,
                          .messages_max = messages_max < batch->capacity ? messages_max : batch->capacity};
-    const int start = count > 0 ? apy_round_robin(next, count) : 0;
+    const int start = apy_round_robin(next, count);
     for (int i = 0; i < count && batch->count < filling.messages_max; i++) {
         apy_image_reader_t *reader = readers[start + i < count ? start + i : start + i - count];
         const int32_t first = batch->count;

@@ -1,6 +1,7 @@
 #include "apy/publication.h"
 
 #include "apy/clock.h"
+#include "apy/error.h"
 
 void apy_publication_init(apy_publication_t *publication, const apy_log_t *log, const int64_t *limit, bool is_exclusive)
 {
@@ -73,16 +74,24 @@ int64_t apy_publication_offer_strided(apy_publication_t *publication, const uint
     return accepted;
 }
 
-int64_t apy_publication_offer_packed(apy_publication_t *publication, const uint8_t *messages, const int32_t *lengths,
-                                     int64_t count, int64_t *result)
+int64_t apy_publication_offer_packed(apy_publication_t *publication, const uint8_t *messages, int64_t bytes,
+                                     const int32_t *lengths, int64_t count, int64_t *result)
 {
-    int64_t accepted = 0;
+    int64_t accepted = 0, used = 0;
     for (; accepted < count; accepted++) {
-        *result = offer_one(publication, messages, (size_t)lengths[accepted]);
+        /* Read once: whoever owns the lengths may write to them meanwhile. */
+        const int32_t length = apy_load_relaxed_i32(&lengths[accepted]);
+        if (length < 0 || length > bytes - used) {
+            (void)apy_fail(APY_E_ARGUMENT, "message %lld has a length of %d, with %lld bytes left", (long long)accepted,
+                           length, (long long)(bytes - used));
+            *result = APY_OFFER_ERROR;
+            break;
+        }
+        *result = offer_one(publication, messages + used, (size_t)length);
         if (*result < 0) {
             break;
         }
-        messages += lengths[accepted];
+        used += length;
     }
     return accepted;
 }

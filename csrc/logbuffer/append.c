@@ -34,8 +34,9 @@ COLD int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t 
 
 COLD int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64_t length_max)
 {
-    (void)apy_fail(APY_E_TOO_LONG, "%llu bytes: here at most %lld (MTU %d, term length %d)", (unsigned long long)length,
-                   (long long)length_max, append->payload_max + APY_FRAME_HEADER, append->term_length);
+    (void)apy_fail(length < 0 ? APY_E_ARGUMENT : APY_E_TOO_LONG, "%lld bytes: here 0 to %lld (MTU %d, term length %d)",
+                   (long long)length, (long long)length_max, append->payload_max + APY_FRAME_HEADER,
+                   append->term_length);
     return APY_OFFER_ERROR;
 }
 

@@ -155,6 +155,21 @@ static bool fits_here(const apy_exclusive_t *exclusive, const apy_frame_t *first
            first->session_id == exclusive->base.session_id && first->stream_id == exclusive->base.stream_id;
 }
 
+/* Its frames follow each other to its end, or readers would find garbage where they look for the next one. */
+static bool is_run_of_frames(const uint8_t *block, int32_t length, int32_t term_offset)
+{
+    int32_t at = 0;
+    while (at < length) {
+        apy_frame_t frame;
+        memcpy(&frame, block + at, sizeof(frame));
+        if (frame.length < APY_FRAME_HEADER || frame.length > length - at || frame.term_offset != term_offset + at) {
+            return false;
+        }
+        at += apy_frame_span(frame.length);
+    }
+    return true;
+}
+
 int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *block, int32_t length)
 {
     if (exclusive->term_offset >= exclusive->base.term_length && rotate(exclusive) == APY_MAX_POSITION_EXCEEDED) {
@@ -178,6 +193,11 @@ int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *blo
                        "here is session %d, stream %d, term %d at %d",
                        first.length, first.type, first.session_id, first.stream_id, first.term_id, first.term_offset,
                        exclusive->base.session_id, exclusive->base.stream_id, exclusive->term_id,
+                       exclusive->term_offset);
+        return APY_OFFER_ERROR;
+    }
+    if (!is_run_of_frames(block, length, exclusive->term_offset)) {
+        (void)apy_fail(APY_E_ARGUMENT, "the block of %d bytes is no run of whole frames from term offset %d on", length,
                        exclusive->term_offset);
         return APY_OFFER_ERROR;
     }

@@ -196,7 +196,7 @@ static void what_is_too_long_says_so(void)
     apy_append_init(&append, &fixture.log, &fixture.limit);
     uint8_t *claim = NULL;
     CHECK_EQ(offer(&append, 8193), APY_OFFER_ERROR);
-    CHECK(strstr(apy_error_text(), "8193 bytes: here at most 8192") != NULL);
+    CHECK(strstr(apy_error_text(), "8193 bytes: here 0 to 8192") != NULL);
     CHECK_EQ(offer(&append, SIZE_MAX), APY_OFFER_ERROR);
     const struct iovec parts[] = {{message, SIZE_MAX}, {message, SIZE_MAX}, {message, 2}};
     CHECK_EQ(apy_append_offer(&append, parts, 3, NULL, NULL), APY_OFFER_ERROR);

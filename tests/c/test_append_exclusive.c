@@ -145,6 +145,19 @@ static void blocks_that_do_not_belong_are_refused(void)
     CHECK_EQ(apy_exclusive_offer_block(&exclusive, block, 0), APY_OFFER_ERROR);
     CHECK_EQ(apy_exclusive_offer_block(&exclusive, block, 63), APY_OFFER_ERROR);
     CHECK_EQ(apy_exclusive_offer_block(&exclusive, block, 65568), APY_OFFER_ERROR);
+    static const struct {
+        int32_t length, term_offset;
+    } second[] = {{0, 64}, {31, 64}, {-64, 64}, {65, 64}, {32, 96}};
+    uint8_t run[128] = {0};
+    memcpy(run, &good, sizeof(good));
+    for (size_t i = 0; i < sizeof(second) / sizeof(second[0]); i++) {
+        apy_frame_t frame = good;
+        frame.length = second[i].length;
+        frame.term_offset = second[i].term_offset;
+        memcpy(run + 64, &frame, sizeof(frame));
+        CHECK_EQ(apy_exclusive_offer_block(&exclusive, run, 128), APY_OFFER_ERROR);
+    }
+    CHECK(strstr(apy_error_text(), "no run of whole frames") != NULL);
     CHECK_EQ(fixture.log.meta->tails[0], INT64_C(7) << 32);
     CHECK_EQ(apy_exclusive_offer_block(&exclusive, block, 64), 64);
     fixture.limit = 64;

@@ -6,7 +6,7 @@
 enum { PAYLOAD = 96, SPAN = 128 };
 
 static apy_fragment_assembler_t assembler;
-static apy_image_reader_t image = {.term_length = 65536, .shift = 16};
+static apy_image_reader_t image = {.term_length = 1 << 20, .shift = 20};
 static uint8_t bytes[1 << 16];
 
 /* Feed length bytes from bytes[at] as a fragment at a term offset. */
@@ -72,7 +72,8 @@ static void sessions_do_not_mix(void)
     CHECK(memcmp(message.buffer, bytes, 2 * PAYLOAD) == 0);
     CHECK_EQ(add(2, 640 + SPAN, 0x40, 1000 + PAYLOAD, PAYLOAD, &message), 1);
     CHECK(memcmp(message.buffer, bytes + 1000, 2 * PAYLOAD) == 0);
-    apy_fragment_assembler_free_session(&assembler, 1);
+    CHECK(apy_fragment_assembler_free_session(&assembler, 1));
+    CHECK(!apy_fragment_assembler_free_session(&assembler, 1));
     CHECK_EQ(assembler.count, 1);
     apy_fragment_assembler_free(&assembler);
 }
@@ -147,6 +148,72 @@ static void long_messages_grow_the_buffer(void)
     CHECK_EQ(add(1, offset, 0x40, at, 40000 - at, &message), 1);
     CHECK_EQ(message.length, 40000);
     CHECK(memcmp(message.buffer, bytes, 40000) == 0);
+    /* From 4096 on by halves: 6144, 9216, 13824, 20736, 31104, 46656. */
+    CHECK_EQ(message.builder->capacity, 46656);
+    apy_fragment_assembler_free(&assembler);
+}
+
+static void a_message_whose_end_never_comes_is_dropped_and_counted(void)
+{
+    start();
+    apy_message_t message;
+    const apy_image_reader_t small = {.term_length = 65536, .shift = 16}; /* messages of 8192 bytes at most */
+    const apy_image_reader_t before = image;
+    image = small;
+    CHECK_EQ(add(9, 0, 0x80, 0, PAYLOAD, &message), 0);
+    int32_t offset = SPAN;
+    for (; offset / SPAN < 8192 / PAYLOAD; offset += SPAN) {
+        CHECK_EQ(add(9, offset, 0, 0, PAYLOAD, &message), 0);
+    }
+    CHECK_EQ(add(9, offset, 0, 0, 8192 % PAYLOAD + 1, &message), APY_E_TOO_LONG);
+    CHECK(strstr(apy_error_text(), "session 9 sends a message of 8193 bytes") != NULL);
+    CHECK_EQ(assembler.refused_count, 1);
+    CHECK_EQ(add(9, offset + SPAN, 0x40, 0, PAYLOAD, &message), 0); /* the rest of it */
+    CHECK_EQ(add(9, 0, 0x80, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(add(9, SPAN, 0x40, PAYLOAD, PAYLOAD, &message), 1);
+    image = before;
+
+    assembler.unassembled_max = 100;
+    CHECK_EQ(add(9, 0, 0x80, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(add(9, SPAN, 0x40, PAYLOAD, 4, &message), 1);
+    CHECK_EQ(add(9, 0, 0x80, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(add(9, SPAN, 0x40, PAYLOAD, 5, &message), APY_E_TOO_LONG);
+    CHECK_EQ(add(9, 0, 0x80, 0, 101, &message), APY_E_TOO_LONG);
+    CHECK_EQ(add(9, 0, 0xC0, 0, 101, &message), 1); /* nothing is kept of a whole one */
+    CHECK_EQ(assembler.refused_count, 3);
+    apy_fragment_assembler_free(&assembler);
+}
+
+static void buffers_begin_as_long_as_told(void)
+{
+    start();
+    apy_message_t message;
+    assembler.initial_length = 10000;
+    CHECK_EQ(add(1, 0, 0x80, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(assembler.builders[0]->capacity, 10000);
+    assembler.initial_length = 10;
+    CHECK_EQ(add(2, 0, 0x80, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(assembler.builders[1]->capacity, 4096);
+    apy_fragment_assembler_free(&assembler);
+}
+
+static void one_images_assembler_has_one_buffer(void)
+{
+    start();
+    apy_message_t message;
+    assembler.is_of_one_image = true;
+    CHECK_EQ(add(1, 0, 0x80, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(add(1, SPAN, 0x40, PAYLOAD, PAYLOAD, &message), 1);
+    CHECK_EQ(message.header->frame->session_id, 1);
+    CHECK_EQ(add(1, 0, 0x80, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(add(2, SPAN, 0x40, PAYLOAD, PAYLOAD, &message), 0); /* of another image: not what was begun */
+    CHECK_EQ(add(2, 0, 0x80, 0, PAYLOAD, &message), 0);          /* the image that came after it */
+    CHECK_EQ(add(2, SPAN, 0x40, PAYLOAD, PAYLOAD, &message), 1);
+    CHECK_EQ(message.header->frame->session_id, 2);
+    CHECK_EQ(assembler.count, 1);
+    apy_fragment_assembler_clear(&assembler);
+    CHECK_EQ(add(2, 2 * SPAN, 0x40, 0, PAYLOAD, &message), 0);
+    CHECK_EQ(assembler.count, 0);
     apy_fragment_assembler_free(&assembler);
 }
 
@@ -160,5 +227,8 @@ int main(void)
     RUN(a_refused_message_is_given_again_by_its_last_fragment);
     RUN(a_taken_buffer_is_left_alone_by_what_comes_next);
     RUN(long_messages_grow_the_buffer);
+    RUN(a_message_whose_end_never_comes_is_dropped_and_counted);
+    RUN(buffers_begin_as_long_as_told);
+    RUN(one_images_assembler_has_one_buffer);
     return 0;
 }

@@ -211,6 +211,110 @@ static void closing_ends_a_poll_and_freezes_what_is_known(void)
     CHECK_EQ(apy_image_reader_position(&reader), 32);
     CHECK_EQ(apy_image_reader_transport_count(&reader), 0);
     CHECK(!apy_image_reader_is_end_of_stream(&reader));
+    CHECK_EQ(apy_image_reader_end_of_stream_position(&reader), INT64_MAX);
+    fixture.log.meta->end_of_stream_position = 32; /* what comes after the close is not this image's */
+    fixture.log.meta->is_publication_revoked = 1;
+    fixture.log.meta->active_transport_count = 1;
+    CHECK(!apy_image_reader_is_end_of_stream(&reader));
+    CHECK(!apy_image_reader_is_revoked(&reader));
+    CHECK_EQ(apy_image_reader_transport_count(&reader), 0);
+    fixture_close(&fixture);
+}
+
+static int64_t peek(int64_t from, int64_t limit_position)
+{
+    return apy_image_reader_controlled_peek(&reader, from, on_controlled, &seen, limit_position);
+}
+
+static void a_peek_looks_ahead_and_moves_nothing(void)
+{
+    open_stream();
+    CHECK_EQ(peek(0, APY_NO_LIMIT_POSITION), 0);
+    offer(0);    /* to 32 */
+    offer(3000); /* two fragments of 1408 and one of 280: to 3136 */
+    offer(32);   /* to 3200 */
+    CHECK_EQ(peek(0, APY_NO_LIMIT_POSITION), 3200);
+    CHECK_EQ(seen.count, 5);
+    CHECK_EQ(seen.positions[4], 3200);
+    CHECK_EQ(position, 0);
+    CHECK_EQ(peek(32, APY_NO_LIMIT_POSITION), 3200); /* from where the first ends */
+    CHECK_EQ(seen.count, 9);
+    CHECK_EQ(peek(0, 33), 32); /* the first fragment begins below the limit, but its message ends behind it */
+    CHECK_EQ(seen.count, 11);
+    CHECK_EQ(peek(32, 32), 32);
+
+    memset(&seen, 0, sizeof(seen));
+    seen.answers[0] = APY_ACTION_COMMIT; /* has nothing to commit */
+    seen.answers[1] = APY_ACTION_ABORT;
+    CHECK_EQ(peek(0, APY_NO_LIMIT_POSITION), 32);
+    seen.answers[2] = APY_ACTION_BREAK; /* behind the first fragment of three */
+    CHECK_EQ(peek(32, APY_NO_LIMIT_POSITION), 32);
+    seen.answers[3] = seen.answers[4] = APY_ACTION_CONTINUE;
+    seen.answers[5] = APY_ACTION_BREAK;
+    CHECK_EQ(peek(32, APY_NO_LIMIT_POSITION), 3136);
+    CHECK_EQ(position, 0);
+    fixture_close(&fixture);
+}
+
+static void a_peek_begins_within_the_term_that_is_read(void)
+{
+    open_stream();
+    while (apy_append_position(&append) < TERM_LENGTH - 1056) {
+        offer(1000);
+    }
+    offer(1000);                                           /* pads, and goes on in the next term */
+    CHECK_EQ(peek(0, APY_NO_LIMIT_POSITION), TERM_LENGTH); /* padding included, the next term not */
+    CHECK_EQ(seen.count, TERM_LENGTH / 1056);
+    CHECK_EQ(peek(TERM_LENGTH, APY_NO_LIMIT_POSITION), TERM_LENGTH + 1056);
+    CHECK_EQ(poll(2), 2);
+    CHECK_EQ(peek(1056, APY_NO_LIMIT_POSITION), APY_E_ARGUMENT);
+    CHECK(strstr(apy_error_text(), "within 2112 and 65536") != NULL);
+    CHECK_EQ(peek(TERM_LENGTH + 32, APY_NO_LIMIT_POSITION), APY_E_ARGUMENT);
+    CHECK_EQ(peek(2113, APY_NO_LIMIT_POSITION), APY_E_ARGUMENT);
+    ((apy_frame_t *)(void *)(fixture.log.terms[0] + 3168))->length = TERM_LENGTH;
+    CHECK_EQ(peek(2112, APY_NO_LIMIT_POSITION), 3168);
+    CHECK_EQ(peek(3168, APY_NO_LIMIT_POSITION), APY_E_CORRUPT);
+    apy_image_reader_close(&reader);
+    CHECK_EQ(peek(7, APY_NO_LIMIT_POSITION), 7);
+    fixture_close(&fixture);
+}
+
+static void a_position_is_set_forward_within_its_term(void)
+{
+    open_stream();
+    for (int i = 0; i < 4; i++) {
+        offer(0);
+    }
+    CHECK_EQ(apy_image_reader_set_position(&reader, 64), 1);
+    CHECK_EQ(position, 64);
+    CHECK_EQ(poll(10), 2);
+    CHECK_EQ(seen.positions[0], 96);
+    CHECK_EQ(apy_image_reader_set_position(&reader, 128), 1);
+    CHECK_EQ(apy_image_reader_set_position(&reader, 96), APY_E_ARGUMENT);
+    CHECK_EQ(apy_image_reader_set_position(&reader, 130), APY_E_ARGUMENT);
+    CHECK_EQ(apy_image_reader_set_position(&reader, TERM_LENGTH + 32), APY_E_ARGUMENT);
+    CHECK_EQ(position, 128);
+    CHECK_EQ(apy_image_reader_set_position(&reader, TERM_LENGTH), 1);
+    CHECK_EQ(apy_image_reader_set_position(&reader, TERM_LENGTH + 32), 1); /* the next term, by now */
+    apy_image_reader_close(&reader);
+    CHECK_EQ(apy_image_reader_set_position(&reader, TERM_LENGTH + 64), 0);
+    CHECK_EQ(position, TERM_LENGTH + 32);
+    fixture_close(&fixture);
+}
+
+static void a_block_is_found_in_its_file(void)
+{
+    open_stream();
+    while (apy_append_position(&append) < TERM_LENGTH) {
+        offer(992); /* 64 frames of 1024 fill a term */
+    }
+    offer(40);
+    CHECK_EQ(apy_image_reader_block_poll(&reader, on_fragment, &seen, 1024), 1024);
+    CHECK_EQ(apy_image_reader_file_offset(&reader, seen.last), 0);
+    CHECK_EQ(apy_image_reader_block_poll(&reader, on_fragment, &seen, TERM_LENGTH), TERM_LENGTH - 1024);
+    CHECK_EQ(apy_image_reader_file_offset(&reader, seen.last), 1024);
+    CHECK_EQ(apy_image_reader_block_poll(&reader, on_fragment, &seen, TERM_LENGTH), 96);
+    CHECK_EQ(apy_image_reader_file_offset(&reader, seen.last), TERM_LENGTH); /* partition 1, offset 0 */
     fixture_close(&fixture);
 }
 
@@ -232,6 +336,13 @@ static void images_take_turns(void)
     CHECK_EQ(other_position, 96);
     CHECK_EQ(apy_images_poll(both, 2, &next, on_fragment, &seen, 100), 10);
     CHECK(!apy_images_are_ready(both, 2));
+    next = 5; /* three of five images went away */
+    offer(0);
+    CHECK_EQ(apy_images_poll(both, 2, &next, on_fragment, &seen, 1), 1);
+    CHECK_EQ(position, 9 * 32);
+    CHECK_EQ(next, 1);
+    CHECK_EQ(apy_images_poll(both, 0, &next, on_fragment, &seen, 1), 0);
+    CHECK_EQ(next, 1);
     fixture_close(&fixture);
 }
 
@@ -271,6 +382,35 @@ static void a_batch_moves_the_position_when_it_is_committed(void)
     fixture_close(&fixture);
 }
 
+static void a_batch_passes_over_a_message_that_is_too_long(void)
+{
+    open_stream();
+    apy_batch_t batch;
+    apy_fragment_assembler_t assembler;
+    apy_image_reader_t *one[1] = {&reader};
+    int32_t next = 0;
+    apy_fragment_assembler_init(&assembler);
+    assembler.unassembled_max = 2999;
+    CHECK_EQ(apy_batch_init(&batch, 16), APY_OK);
+    offer(3000);
+    CHECK_EQ(apy_batch_fill(&batch, one, 1, &next, &assembler, 16), 0);
+    CHECK_EQ(batch.refused_count, 1);
+    offer(2999);
+    offer(3000);
+    offer(40);
+    CHECK_EQ(apy_batch_fill(&batch, one, 1, &next, &assembler, 16), 2);
+    CHECK_EQ(batch.refused_count, 2); /* the first was not committed, and came again */
+    CHECK_EQ(batch.lengths[0], 2999);
+    CHECK_EQ(batch.lengths[1], 40);
+    apy_batch_commit(&batch);
+    CHECK_EQ(apy_batch_fill(&batch, one, 1, &next, &assembler, 16), 0);
+    CHECK_EQ(batch.refused_count, 0);
+    CHECK_EQ(assembler.refused_count, 3);
+    apy_batch_free(&batch);
+    apy_fragment_assembler_free(&assembler);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     RUN(a_poll_gives_what_was_offered_and_moves_the_position);
@@ -280,7 +420,12 @@ int main(void)
     RUN(a_block_is_a_run_of_frames_and_padding_comes_alone);
     RUN(a_frame_that_leaves_its_term_is_an_error_and_not_read);
     RUN(closing_ends_a_poll_and_freezes_what_is_known);
+    RUN(a_peek_looks_ahead_and_moves_nothing);
+    RUN(a_peek_begins_within_the_term_that_is_read);
+    RUN(a_position_is_set_forward_within_its_term);
+    RUN(a_block_is_found_in_its_file);
     RUN(images_take_turns);
     RUN(a_batch_moves_the_position_when_it_is_committed);
+    RUN(a_batch_passes_over_a_message_that_is_too_long);
     return 0;
 }

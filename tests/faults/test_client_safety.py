@@ -111,6 +111,8 @@ def test_a_forked_child_refuses_and_its_parent_goes_on(driver: MediaDriver) -> N
                 lambda: aeron.add_publication("aeron:ipc", 9),
             ):
                 refused(call)
+            assert "made before a fork" in repr(subscription.images[0])
+            repr(publication), repr(subscription), repr(batch), repr(counter), repr(aeron)
             batch.close()
             publication.close(); subscription.close(); counter.close(); aeron.close()
             del batch, publication, subscription, counter, aeron

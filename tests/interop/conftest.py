@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.interop.house import House
 from tests.interop.lines import JavaHost
 from tests.interop.recorder import Recorder
 from tests.interop.stage import SETTINGS, Stage, java_properties
@@ -42,3 +43,23 @@ def stage(java_host: Callable[[], JavaHost]) -> Iterator[Stage]:
     stage = Stage(java_host)
     yield stage
     stage.close()
+
+
+@pytest.fixture(scope="module")
+def house_settings() -> dict[str, str]:
+    """Settings of the module's drivers beside the stage's; a module says its own."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def shared_house(java_host: Callable[[], JavaHost], house_settings: dict[str, str]) -> Iterator[House]:
+    house = House(java_host, house_settings)
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def house(shared_house: House) -> Iterator[House]:
+    """The module's drivers and clients; what a test makes with their sides goes with it."""
+    yield shared_house
+    shared_house.tidy()

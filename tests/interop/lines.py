@@ -56,6 +56,12 @@ class Lines:
             self.said += [] if line is None else [line]
         return "\n".join(self.said[-20:])
 
+    def next_line(self, timeout_s: float = DEADLINE_S) -> str:
+        """The next line; raises when there is none in time."""
+        line = self._next(time.monotonic() + timeout_s)
+        assert line is not None, f"{self.name} ended; it said:\n{self.tail()}"
+        return line
+
     def expect(self, word: str, timeout_s: float = DEADLINE_S, **fields: str) -> dict[str, str]:
         """The fields of the next line that starts with word and has these fields; a failure before it raises."""
         deadline = time.monotonic() + timeout_s

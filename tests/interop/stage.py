@@ -17,6 +17,7 @@ from tests.interop import peers
 from tests.interop.lines import DEADLINE_S, Hosted, JavaHost, Lines, Process
 
 Make = Literal["ours", "c", "java"]
+Threading = Literal["DEDICATED", "SHARED_NETWORK", "SHARED", "INVOKER"]
 
 # Aeron's time-outs, shortened so that a death is noticed while a test waits. The Java names are the same words.
 SETTINGS = {
@@ -90,6 +91,21 @@ class Stage:
         finally:
             shutil.rmtree(self.base, ignore_errors=True)
 
+    def closing(self, close: Callable[[], None]) -> None:
+        """Call this when the stage closes, before what was started earlier ends."""
+        self._closers.append(close)
+
+    def agent(self, make: Make) -> Lines:
+        """A general client program of a peer, ready to be told; see tests/interop/ends.py."""
+        if make == "java":
+            agent: Lines = self._hosted(self._java_host(), "agent", [])
+        else:
+            env = {"PYTHONPATH": str(peers.ROOT)}
+            command: list[str | Path] = [peers.need_pyaeron(), "-m", "tests.interop.programs.agent_pyaeron"]
+            agent = self.process(f"{make} agent", command, env)
+        agent.expect("READY")
+        return agent
+
     def _log(self) -> Path:
         self._count += 1
         return self.base / f"{self._count}.stderr"
@@ -113,7 +129,7 @@ class Stage:
         make: Make,
         name: str = "a",
         *,
-        threading: Literal["SHARED", "DEDICATED"] = "SHARED",
+        threading: Threading = "SHARED",
         alone: bool = False,
         settings: dict[str, str] | None = None,
         prefix: Sequence[str] = (),

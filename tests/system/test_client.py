@@ -7,7 +7,6 @@ import gc
 import struct
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -89,19 +88,6 @@ def test_positions_are_ints_that_stay_what_they_were(pair: Pair) -> None:
 
     assert kept == [64 + 128 * n for n in range(100)]
     assert all(type(position) is int for position in kept)
-
-
-def test_reserved_values_are_constants_or_called_per_frame(pair: Pair) -> None:
-    publication, subscription = pair
-    seen = []
-    publication.offer(b"x", reserved_value=-5)
-    publication.offer(b"z" * (publication.max_payload_length + 1), reserved_value=len)
-    publication.offer(b"y")
-    poll_until(subscription, lambda buffer, header: seen.append(header.reserved_value), 4)
-
-    assert seen == [-5, publication.max_payload_length, 1, 0]
-    with pytest.raises(ZeroDivisionError):
-        publication.offer(b"x", reserved_value=lambda frame: 1 // 0)
 
 
 def test_a_claim_is_written_in_place_and_sent_or_dropped(pair: Pair) -> None:
@@ -196,32 +182,6 @@ def test_a_batch_that_cannot_be_sent_as_meant_is_refused(pair: Pair) -> None:
 
     assert publication.offer_batch((b"abcdef", np.array([1, 5], np.uint8))) == 2
     assert [message.payload for message in subscription.messages(limit=2)] == [b"a", b"bcdef"]
-
-
-def test_a_poll_from_another_thread_is_refused_while_a_batch_is_open(pair: Pair) -> None:
-    publication, subscription = pair
-    publication.send(b"one")
-    with subscription.poll_batch() as batch:
-        assert len(batch) == 1
-        with ThreadPoolExecutor(1) as other, pytest.raises(StateError):
-            other.submit(subscription.poll_batch).result()
-    assert len(subscription.poll_batch()) == 0
-
-
-def test_an_image_is_not_polled_while_its_subscription_is(pair: Pair) -> None:
-    publication, subscription = pair
-    publication.send(b"one")
-    image = subscription.images[0]
-    with subscription.poll_batch(), pytest.raises(StateError, match="open batch"):
-        image.poll(lambda buffer, header: None)
-    publication.send(b"two")
-
-    def poll_inside(buffer: object, header: object) -> None:
-        image.poll(lambda buffer, header: None)
-
-    with pytest.raises(StateError, match="being polled"):
-        subscription.poll(poll_inside)
-    assert image.poll(lambda buffer, header: None) == 0
 
 
 def test_a_view_of_alike_messages_is_strided_and_the_position_moves_at_close(pair: Pair) -> None:

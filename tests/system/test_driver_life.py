@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from aeronpy.driver import MediaDriver, MediaDriverContext, ThreadingMode
+from aeronpy.driver import MediaDriver, ThreadingMode
 from aeronpy.errors import ActiveError, ArgumentError, StateError
 from tests.system import protocol_client as p
 from tests.system.conftest import SHORT
@@ -294,130 +293,3 @@ def test_system_counters_say_what_runs(driver: MediaDriver, client: ProtocolClie
     assert counters[45].label == "Failed offers to NativeResourceAgentProxy"
     sizes = sum(os.path.getsize(os.path.join(driver.aeron_dir, name)) for name in ("cnc.dat", "loss-report.dat"))
     assert counters[35].value == sizes
-
-
-# --- the executable ---
-
-
-def start_executable(aeron_dir: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "aeronpy.cli.driver", f"-Daeron.dir={aeron_dir}", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
-    )
-
-    def is_ready() -> bool:
-        assert process.poll() is None, process.communicate()
-        cnc = Path(aeron_dir) / "cnc.dat"
-        return cnc.exists() and cnc.read_bytes()[:4] == b"\0\2\0\0"
-
-    eventually(is_ready, "the driver is ready")
-    return process
-
-
-EARLY_SIGNAL = """
-import os, signal
-from aeronpy.cli.driver import main
-from aeronpy.driver import directory
-prepare = directory.prepare
-def interrupted(*arguments, **settings):
-    os.kill(os.getpid(), signal.SIGTERM)
-    prepare(*arguments, **settings)
-directory.prepare = interrupted
-main()
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("mode", ["DEDICATED", "INVOKER"])
-def test_a_signal_ends_the_executable_in_order(aeron_dir: str, number: signal.Signals, mode: str) -> None:
-    process = start_executable(aeron_dir, AERON_THREADING_MODE=mode)
-    client = ProtocolClient(aeron_dir)
-
-    process.send_signal(number)
-    out, err = process.communicate(timeout=20)
-
-    assert (process.returncode, out, err) == (int(number), "Shutting down driver...\n", "")
-    assert client.driver_heartbeat_ms() == -1
-    client.close()
-
-
-def test_a_client_ends_the_executable_where_it_may(aeron_dir: str) -> None:
-    process = start_executable(aeron_dir, "-Daeron.driver.termination.validator=allow")
-    client = ProtocolClient(aeron_dir)
-
-    client.command(p.TERMINATE_DRIVER, "i", 0)
-    _, err = process.communicate(timeout=20)
-
-    assert (process.returncode, err) == (0, "")
-    client.close()
-
-
-def test_options_come_from_properties_files_environment_and_flags(aeron_dir: str, tmp_path: Path) -> None:
-    properties = tmp_path / "driver.properties"
-    properties.write_text("aeron.term.buffer.length=128k\naeron.mtu.length=2k\naeron.ipc.mtu.length=4k\n")
-    process = start_executable(
-        aeron_dir,
-        "-Daeron.mtu.length=8k",
-        "-Daeron.ipc.mtu.length=",
-        "-Daeron.print.configuration=true",
-        str(properties),
-        AERON_IPC_MTU_LENGTH="1k",
-        AERON_TIMER_INTERVAL="123ms",
-    )
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=20)
-
-    assert err == ""
-    lines = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
-    assert lines["aeron.term.buffer.length"].startswith("131072 ")
-    assert lines["aeron.mtu.length"].startswith("8192 ")
-    assert lines["aeron.ipc.mtu.length"] == "1408 (default)"
-    assert lines["aeron.timer.interval"] == "123000000 (environment AERON_TIMER_INTERVAL)"
-
-
-@pytest.mark.parametrize("arguments", [["-h"], ["--no-such-option"], ["/no/such/file.properties"], ["-Dnonsense"]])
-def test_wrong_use_of_the_executable_fails_with_1(arguments: list[str]) -> None:
-    done = run("from aeronpy.cli.driver import main; main()", *arguments)
-
-    assert done.returncode == 1
-    assert done.stderr
-
-
-def test_a_signal_while_it_starts_ends_the_executable_in_order(aeron_dir: str) -> None:
-    done = run(EARLY_SIGNAL, f"-Daeron.dir={aeron_dir}")
-
-    assert (done.returncode, done.stdout, done.stderr) == (int(signal.SIGTERM), "Shutting down driver...\n", "")
-
-
-@pytest.mark.parametrize("place", ["file", "file/below", "link"])
-def test_a_place_that_cannot_be_a_directory_fails_the_executable_with_one_line(aeron_dir: str, place: str) -> None:
-    base = Path(aeron_dir).parent
-    (base / "file").write_text("not a directory")
-    (base / "precious").mkdir()
-    (base / "link").symlink_to(base / "precious")
-
-    done = run("from aeronpy.cli.driver import main; main()", f"-Daeron.dir={base / place}")
-
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: ")
-    assert len(done.stderr.splitlines()) == 1
-    assert (base / "precious").is_dir()
-
-
-def test_an_active_directory_fails_the_executable_with_1(aeron_dir: str) -> None:
-    with MediaDriver.launch(MediaDriverContext(aeron_dir=aeron_dir, **SHORT)):
-        done = run("from aeronpy.cli.driver import main; main()", f"-Daeron.dir={aeron_dir}")
-
-    assert done.returncode == 1
-    assert "Active media driver detected" in done.stderr
-
-
-def test_the_version_is_printed() -> None:
-    done = run("from aeronpy.cli.driver import main; main()", "-v")
-
-    assert done.returncode == 0
-    assert "<aeron version=" in done.stdout

@@ -162,7 +162,12 @@ static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int cou
     }
     driver->runners[driver->runner_count].park_max_ns = &driver->context.park_max_ns;
     const char *name = settings->thread_name != NULL ? settings->thread_name : agents[0].role_name;
-    rc = apy_agent_runner_start(&driver->runners[driver->runner_count], agents, count, &idle, name, settings->cpu);
+    apy_agent_runner_t *runner = &driver->runners[driver->runner_count];
+    rc = apy_agent_runner_start(runner, agents, count, &idle, name, settings->cpu);
+    if (rc == APY_E_OS && settings->cpu >= 0) {
+        apy_driver_report_error(&driver->context, rc); /* no such processor: better anywhere than not at all */
+        rc = apy_agent_runner_start(runner, agents, count, &idle, name, -1);
+    }
     if (rc >= 0) {
         driver->runner_count++;
     }

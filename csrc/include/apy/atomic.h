@@ -40,6 +40,11 @@ static inline int64_t apy_load_acquire_i64(const int64_t *at)
     return atomic_load_explicit((const _Atomic int64_t *)at, memory_order_acquire);
 }
 
+static inline uint8_t apy_load_acquire_u8(const uint8_t *at)
+{
+    return atomic_load_explicit((const _Atomic uint8_t *)at, memory_order_acquire);
+}
+
 static inline int32_t apy_load_relaxed_i32(const int32_t *at)
 {
     return atomic_load_explicit((const _Atomic int32_t *)at, memory_order_relaxed);

@@ -12,6 +12,9 @@
  *
  * A message that is one frame passes through without a copy.
  *
+ * A buffer grows as its message does, up to the longest message that the stream's terms allow, or what the owner set:
+ * a message that goes on past that is none of a publisher's, is dropped and counted.
+ *
  * Threads: one at a time.  Allocates: a buffer per session that sends fragments; it grows and is reused.
  * Blocks: never.
  */
@@ -31,6 +34,12 @@ typedef struct apy_fragment_assembler {
     apy_builder_t **builders;
     int32_t count, capacity;
     int32_t last; /* index of the builder that was used last */
+    /* What the owner may set after init: */
+    int32_t initial_length;  /* of a new buffer; 4096 at least */
+    int32_t unassembled_max; /* bytes that a message may reach; 0: what its stream allows */
+    bool is_of_one_image;    /* one builder, whatever the session */
+    /* What it may read: */
+    int64_t refused_count; /* messages dropped since they went past unassembled_max */
 } apy_fragment_assembler_t;
 
 /* A whole message; valid until the next fragment of its session. */
@@ -45,7 +54,10 @@ typedef struct apy_message {
 void apy_fragment_assembler_init(apy_fragment_assembler_t *assembler);
 void apy_fragment_assembler_free(apy_fragment_assembler_t *assembler);
 
-/* 1: *message is whole; 0: more is needed, or the fragment is of no use; APY_E_MEMORY. */
+/*
+ * 1: *message is whole; 0: more is needed, or the fragment is of no use; APY_E_MEMORY, or APY_E_TOO_LONG: this message
+ * is lost, and the rest of it will be of no use.
+ */
 int apy_fragment_assembler_add(apy_fragment_assembler_t *assembler, const uint8_t *buffer, size_t length,
                                const apy_header_t *header, apy_message_t *message);
 
@@ -55,8 +67,8 @@ void apy_fragment_assembler_undo(const apy_message_t *message);
 /* The buffer of an assembled message becomes the caller's, who frees it. */
 uint8_t *apy_fragment_assembler_take(const apy_message_t *message);
 
-/* Forget what one session sent, or all. */
-void apy_fragment_assembler_free_session(apy_fragment_assembler_t *assembler, int32_t session_id);
+/* Forget what one session sent (was there anything?), or all. */
+bool apy_fragment_assembler_free_session(apy_fragment_assembler_t *assembler, int32_t session_id);
 void apy_fragment_assembler_clear(apy_fragment_assembler_t *assembler);
 
 /* An assembler before a handler: poll with apy_assembling_handler and one of these as context. */
@@ -64,7 +76,7 @@ typedef struct apy_assembling {
     apy_fragment_assembler_t *assembler;
     apy_fragment_fn handler;
     void *context;
-    int error; /* APY_E_MEMORY when a message had to be dropped for it */
+    int error; /* of add, when a message had to be dropped */
 } apy_assembling_t;
 
 void apy_assembling_handler(void *context, const uint8_t *buffer, size_t length, const apy_header_t *header);

@@ -60,8 +60,29 @@ int apy_image_reader_poll(apy_image_reader_t *reader, apy_fragment_fn handler, v
 int apy_image_reader_controlled_poll(apy_image_reader_t *reader, apy_controlled_fn handler, void *context, int limit,
                                      int64_t limit_position);
 
+/*
+ * Hand out fragments from initial_position up to limit_position, and leave the position where it is. Returns where the
+ * last whole message (or padding) ends that was handed out and not refused: initial_position where there was none, or
+ * once closed. COMMIT is as CONTINUE here. initial_position must be one that set_position would take, else
+ * APY_E_ARGUMENT; APY_E_CORRUPT when the first frame breaks its format.
+ */
+int64_t apy_image_reader_controlled_peek(apy_image_reader_t *reader, int64_t initial_position,
+                                         apy_controlled_fn handler, void *context, int64_t limit_position);
+
+/*
+ * Move on within the current term without reading: 1; 0 once closed; APY_E_ARGUMENT where the new position lies
+ * behind the current one, past the end of its term, or on no frame boundary.
+ */
+int apy_image_reader_set_position(apy_image_reader_t *reader, int64_t new_position);
+
 /* Hand out one run of whole frames of at most bytes_max; returns its length. The header is its first frame's. */
 int apy_image_reader_block_poll(apy_image_reader_t *reader, apy_fragment_fn handler, void *context, int32_t bytes_max);
+
+/* Where a block that lies in the log lies in the log's file. */
+static inline int64_t apy_image_reader_file_offset(const apy_image_reader_t *reader, const uint8_t *block)
+{
+    return block - reader->terms[0];
+}
 
 /* Is there anything to poll? */
 bool apy_image_reader_is_ready(const apy_image_reader_t *reader);

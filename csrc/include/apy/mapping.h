@@ -21,7 +21,8 @@ typedef struct apy_mapping {
 } apy_mapping_t;
 
 /*
- * Create path exclusively with length bytes, all zero, mode 0666 minus umask, mapped read-write.
+ * Create path exclusively with length bytes, all zero, as open to others as its directory and the umask let it,
+ * mapped read-write.
  * sparse: only the size is set; otherwise every page is allocated (posix_fallocate) and touched.
  * APY_E_STORAGE: "<path> needs N bytes, <dir> has M free: ..."; APY_E_OS for the rest. Nothing stays behind.
  */

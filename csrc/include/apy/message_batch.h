@@ -29,6 +29,7 @@ typedef struct apy_batch {
     uint8_t **assembled; /* buffers of messages put together from fragments, in order */
     int32_t *assembled_index;
     int32_t assembled_count, assembled_capacity;
+    int32_t refused_count; /* messages passed over, being longer than the assembler takes */
 } apy_batch_t;
 
 int apy_batch_init(apy_batch_t *batch, int32_t capacity);

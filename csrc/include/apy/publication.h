@@ -50,13 +50,14 @@ int64_t apy_publication_send(apy_publication_t *publication, const struct iovec 
                              apy_reserved_value_fn supplier, void *context, apy_idle_t *idle, int64_t timeout_ns);
 
 /*
- * Offer count messages of length bytes, stride apart; or, with lengths given, one behind the other. Goes on over
- * the ends of terms. Returns how many were accepted; *result is the last offer's answer.
+ * Offer count messages of length bytes, stride apart; or, with lengths given, one behind the other within bytes. Goes
+ * on over the ends of terms. Returns how many were accepted; *result is the last offer's answer: APY_OFFER_ERROR for a
+ * length that is negative or leads out of the bytes.
  */
 int64_t apy_publication_offer_strided(apy_publication_t *publication, const uint8_t *messages, int64_t stride,
                                       int32_t length, int64_t count, int64_t *result);
-int64_t apy_publication_offer_packed(apy_publication_t *publication, const uint8_t *messages, const int32_t *lengths,
-                                     int64_t count, int64_t *result);
+int64_t apy_publication_offer_packed(apy_publication_t *publication, const uint8_t *messages, int64_t bytes,
+                                     const int32_t *lengths, int64_t count, int64_t *result);
 
 int64_t apy_publication_position(const apy_publication_t *publication);       /* or APY_CLOSED */
 int64_t apy_publication_position_limit(const apy_publication_t *publication); /* or APY_CLOSED */

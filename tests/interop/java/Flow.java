@@ -56,6 +56,19 @@ final class Flow
             final String line = in.poll();
             return line == null ? "" : line;
         }
+
+        /** The next line, waited for. */
+        String next()
+        {
+            try
+            {
+                return in.take();
+            }
+            catch (final InterruptedException ex)
+            {
+                return "close";
+            }
+        }
     }
 
     /** A port on the console of this process. */

@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * Runs many flow programs, and drivers, in one JVM, since starting one costs more than a flow.
  * <p>
- * Hears "start ID publish|subscribe|driver OPTIONS..." and "ID line"; says "ID line", and "ID EXIT code" at a program's end.
+ * Hears "start ID publish|subscribe|agent|driver OPTIONS..." and "ID line"; says "ID line", and "ID EXIT code" at a program's end.
  */
 public final class FlowHost
 {
@@ -40,7 +40,7 @@ public final class FlowHost
         }
         else if (words.length > 1)
         {
-            PORTS.get(words[0]).tell(words[1]);
+            PORTS.get(words[0]).tell(line.substring(words[0].length() + 1));
         }
     }
 
@@ -58,6 +58,8 @@ public final class FlowHost
                 return FlowPublisher.run(options, port);
             case "subscribe":
                 return FlowSubscriber.run(options, port);
+            case "agent":
+                return Agent.run(port);
             default:
                 return drive(options, port);
         }
