@@ -12,12 +12,13 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import re
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, overload
 
 from aeronpy.errors import ArgumentError
-from aeronpy.uri import parse_duration_ns, parse_size
+from aeronpy.uri import parse_duration_ns, parse_integer, parse_size
 
 T = TypeVar("T")
 PROPERTIES_TIMEOUT_S: Final = 10.0
@@ -36,6 +37,13 @@ class Setting(NamedTuple):
     property_name: str
     value: object
     origin: str
+
+
+class Description(list[Setting]):
+    """All settings of a context; printed, one a line."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"{setting.name} = {setting.value!r} ({setting.origin})" for setting in self)
 
 
 class Option(Generic[T]):
@@ -138,12 +146,19 @@ def duration(
     return Option(
         property_name,
         default_ns,
-        parse_duration_ns,
+        _parse_duration,
         environment=environment,
         aliases=aliases,
         minimum=minimum_ns,
+        maximum=(1 << 63) - 1,
         doc=doc,
     )
+
+
+def _parse_duration(given: str) -> int:
+    """Nanoseconds, of however many digits: what is too long is clamped, as everything outside its range."""
+    found = re.fullmatch(r"(\d{19,})([num]?s)?", given)
+    return 1 << 63 if found is not None and int(found[1]) >= 1 << 63 else parse_duration_ns(given)
 
 
 def size(
@@ -163,7 +178,9 @@ def integer(
     doc: str = "",
 ) -> Option[int]:
     """A whole number."""
-    return Option(property_name, default, int, environment=environment, minimum=minimum, maximum=maximum, doc=doc)
+    return Option(
+        property_name, default, _parse_i64, environment=environment, minimum=minimum, maximum=maximum, doc=doc
+    )
 
 
 def boolean(property_name: str, default: bool, *, environment: str | None = None, doc: str = "") -> Option[bool]:
@@ -174,6 +191,10 @@ def boolean(property_name: str, default: bool, *, environment: str | None = None
 def text(property_name: str, default: str, *, environment: str | None = None, doc: str = "") -> Option[str]:
     """Any text."""
     return Option(property_name, default, str, environment=environment, doc=doc)
+
+
+def _parse_i64(value: str) -> int:
+    return parse_integer(value.strip(), -(1 << 63), (1 << 63) - 1)
 
 
 def _parse_flag(value: str) -> bool:
@@ -237,7 +258,7 @@ class Settings:
 
     def _read(self, option: Option[Any], given: str, origin: str) -> None:
         try:
-            value = option.parse(given)
+            value = option.parse(given.strip())
         except ValueError as error:
             _log.warning("%s: %s; the default %r is kept", origin, error, option.default)
             return
@@ -267,12 +288,12 @@ class Settings:
         self._values[option.name] = value
         self._origins[option.name] = origin
 
-    def describe(self) -> list[Setting]:
-        """Every setting with its value and where it came from."""
-        return [
+    def describe(self) -> Description:
+        """Every setting with its value and where it came from; ``print`` shows one a line."""
+        return Description(
             Setting(option.name, option.property_name, self._values[option.name], self._origins[option.name])
             for option in self.options()
-        ]
+        )
 
 
 def load_properties(source: str) -> dict[str, str]:

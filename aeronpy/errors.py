@@ -77,6 +77,18 @@ class DriverTimeout(AeronTimeoutError):
     """The media driver is missing, dead, or did not answer in time."""
 
 
+class DriverShutdown(DriverTimeout):
+    """The media driver ended in order."""
+
+
+class DriverRestarted(DriverTimeout):
+    """The media driver died, and another one lives in its directory: connect again."""
+
+
+class DriverUpgraded(DriverRestarted, VersionError):
+    """The media driver was replaced by one of another version: connect again, where this client can serve it."""
+
+
 class ClientTimeout(AeronTimeoutError):
     """The media driver gave up on this client."""
 
@@ -92,6 +104,22 @@ class RegistrationError(AeronError, ValueError):
         super().__init__(message, code)
         self.error_code = error_code
         self.correlation_id = correlation_id
+
+
+class ChannelEndpointError(RegistrationError):
+    """An endpoint failed after it was made: ``status_id`` is its status counter; the client goes on."""
+
+    def __init__(self, message: str = "", error_code: int = 0, correlation_id: int = -1, status_id: int = -1) -> None:
+        super().__init__(message, 0, error_code, correlation_id)
+        self.status_id = status_id
+
+
+class ConcurrentConclude(StateError):
+    """A context was used twice: each client and driver needs one of its own."""
+
+
+class AgentTermination(AeronError):
+    """Raised by an agent that wants its runner to end."""
 
 
 class PublicationClosed(StateError):

@@ -7,205 +7,64 @@ accepts: unknown keys are kept, values are checked when they are used.
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from aeronpy.errors import ChannelError
+from aeronpy.uri_params import (
+    PARAMS,
+    PROTOTYPE_CORRELATION_ID,
+    RESERVED_OFFSET,
+    SIZES,
+    ChannelParams,
+    UdpParams,
+    keywords_of,
+    parse_tags,
+)
+from aeronpy.uri_values import (
+    format_duration,
+    format_size,
+    get_tag,
+    is_tagged,
+    min_flow_control,
+    nearest_text,
+    parse_bool,
+    parse_duration_ns,
+    parse_integer,
+    parse_size,
+    split_address,
+    tagged_flow_control,
+)
+
+if TYPE_CHECKING:
+    from aeronpy.uri_explain import Explanation
+
+__all__ = [
+    "MAX_LENGTH",
+    "NULL_VALUE",
+    "PROTOTYPE_CORRELATION_ID",
+    "RESERVED_OFFSET",
+    "SPY_PREFIX",
+    "Channel",
+    "ChannelUri",
+    "format_duration",
+    "format_size",
+    "get_tag",
+    "is_tagged",
+    "min_flow_control",
+    "parse_bool",
+    "parse_duration_ns",
+    "parse_integer",
+    "parse_size",
+    "split_address",
+    "tagged_flow_control",
+]
 
 MAX_LENGTH: Final = 4095
 SPY_PREFIX: Final = "aeron-spy"
 NULL_VALUE: Final = -1
-PROTOTYPE_CORRELATION_ID: Final = -2
-RESERVED_OFFSET: Final = -8
-
-_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_TIMES: Final = {"": 1, "ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-
-
-def parse_size(text: str) -> int:
-    """Bytes of ``"64k"``, ``"8m"``, ``"1g"`` or a plain number; ValueError when it is none of these."""
-    found = re.fullmatch(r"(\d+)([kmg]?)", text, re.IGNORECASE)
-    if found is None:
-        raise ValueError(f"{text!r} is not a size: a whole number, with k, m or g at the end if wanted")
-    return int(found[1]) * _UNITS[found[2].lower()]
-
-
-def parse_duration_ns(text: str) -> int:
-    """Nanoseconds of ``"5s"``, ``"10ms"``, ``"1us"``, ``"100ns"`` or a plain number of ns; ValueError otherwise."""
-    found = re.fullmatch(r"(\d+)(ns|us|ms|s)?", text, re.IGNORECASE)
-    if found is None:
-        raise ValueError(f"{text!r} is not a duration: a whole number, with ns, us, ms or s at the end if wanted")
-    duration_ns = int(found[1]) * _TIMES[(found[2] or "").lower()]
-    if duration_ns >= 1 << 63:
-        raise ValueError(f"{text!r} is longer than 64 bits of nanoseconds")
-    return duration_ns
-
-
-def parse_bool(text: str) -> bool:
-    """True of ``"true"``, False of ``"false"``; ValueError for all else."""
-    if text not in ("true", "false"):
-        raise ValueError(f"{text!r} is neither true nor false")
-    return text == "true"
-
-
-def format_size(length: int) -> str:
-    """The shortest exact text: 65536 is ``"64k"``."""
-    for unit in ("g", "m", "k"):
-        if length and length % _UNITS[unit] == 0:
-            return f"{length // _UNITS[unit]}{unit}"
-    return str(length)
-
-
-def format_duration(duration_ns: int) -> str:
-    """The shortest exact text: 5_000_000_000 is ``"5s"``."""
-    for unit in ("s", "ms", "us"):
-        if duration_ns and duration_ns % _TIMES[unit] == 0:
-            return f"{duration_ns // _TIMES[unit]}{unit}"
-    return f"{duration_ns}ns"
-
-
-def _integer(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"-?\d+", text):
-            raise ValueError(f"{text!r} is not a whole number")
-        value = int(text)
-        if not low <= value <= high:
-            raise ValueError(f"{value} is outside {low} to {high}")
-        return value
-
-    return parse
-
-
-_i32 = _integer(-(1 << 31), (1 << 31) - 1)
-_i64 = _integer(-(1 << 63), (1 << 63) - 1)
-
-
-def _term_length(text: str) -> int:
-    length = parse_size(text)
-    if not 65536 <= length <= 1 << 30 or length & (length - 1):
-        raise ValueError(f"{length} is not a power of two from 64k to 1g")
-    return length
-
-
-def _mtu(text: str) -> int:
-    length = parse_size(text)
-    if not 32 < length <= 65504 or length % 32:
-        raise ValueError(f"{length} is not a multiple of 32 from 64 to 65504")
-    return length
-
-
-def _term_offset(text: str) -> int:
-    offset = parse_size(text)
-    if offset > 1 << 30 or offset % 32:
-        raise ValueError(f"{offset} is not a multiple of 32 up to 1g")
-    return offset
-
-
-def _session_id(text: str) -> int:
-    return _i64(text[4:]) if text.startswith("tag:") else _i32(text)
-
-
-def _tags(text: str) -> tuple[int, ...]:
-    parts = text.split(",")
-    if len(parts) > 2 or not parts[0]:
-        raise ValueError(f"{text!r} is not a channel tag, or a channel tag and an entity tag")
-    return tuple(_i64(part) for part in parts if part)
-
-
-def _one_of(*words: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in words:
-            raise ValueError(f"{text!r} is none of {', '.join(words)}")
-        return text
-
-    return parse
-
-
-def _address(text: str) -> str:
-    split_address(text)
-    return text
-
-
-def _timestamp_offset(text: str) -> int:
-    return RESERVED_OFFSET if text == "reserved" else _integer(0, (1 << 31) - 1)(text)
-
-
-def _response_correlation_id(text: str) -> int:
-    return PROTOTYPE_CORRELATION_ID if text == "prototype" else _integer(-1, (1 << 63) - 1)(text)
-
-
-def split_address(text: str) -> tuple[str, int]:
-    """Host and port of ``host:port``, ``a.b.c.d:port`` or ``[v6]:port``; ValueError when it is none of these."""
-    found = re.fullmatch(r"\[([^\]%]+)(?:%[^\]]*)?\]:(\d+)|([^:\[\]]+):(\d+)", text)
-    if found is None:
-        raise ValueError(f"{text!r} is not an address: host:port or [v6]:port")
-    host, port = (found[1], found[2]) if found[1] is not None else (found[3], found[4])
-    if int(port) > 65535:
-        raise ValueError(f"port {port} is outside 0 to 65535")
-    return host, int(port)
-
-
-# In the order in which Aeron's own builder writes them, so that texts are equal byte for byte.
-_PARSERS: Final[dict[str, Callable[[str], object]]] = {
-    "tags": _tags,
-    "endpoint": _address,
-    "interface": str,
-    "control": _address,
-    "control-mode": _one_of("manual", "dynamic", "response"),
-    "mtu": _mtu,
-    "term-length": _term_length,
-    "init-term-id": _i32,
-    "term-id": _i32,
-    "term-offset": _term_offset,
-    "session-id": _session_id,
-    "ttl": _integer(0, 255),
-    "reliable": parse_bool,
-    "linger": parse_duration_ns,
-    "alias": str,
-    "cc": _one_of("static", "cubic"),
-    "fc": str,
-    "gtag": _i64,
-    "sparse": parse_bool,
-    "eos": parse_bool,
-    "tether": parse_bool,
-    "group": _one_of("true", "false", "infer"),
-    "rejoin": parse_bool,
-    "ssc": parse_bool,
-    "so-sndbuf": parse_size,
-    "so-rcvbuf": parse_size,
-    "rcv-wnd": parse_size,
-    "media-rcv-ts-offset": _timestamp_offset,
-    "channel-rcv-ts-offset": _timestamp_offset,
-    "channel-snd-ts-offset": _timestamp_offset,
-    "response-endpoint": _address,
-    "response-correlation-id": _response_correlation_id,
-    "nak-delay": parse_duration_ns,
-    "untethered-window-limit-timeout": parse_duration_ns,
-    "untethered-linger-timeout": parse_duration_ns,
-    "untethered-resting-timeout": parse_duration_ns,
-    "max-resend": _integer(1, 256),
-    "stream-id": _i32,
-    "pub-wnd": parse_size,
-    "ats": parse_bool,
-}
-
-_UDP_ONLY: Final = frozenset(
-    "endpoint interface control fc ttl max-resend reliable group gtag cc rcv-wnd nak-delay so-sndbuf so-rcvbuf "
-    "media-rcv-ts-offset channel-rcv-ts-offset channel-snd-ts-offset ats".split()
-)
-
-# Keyword arguments of Channel.udp and Channel.ipc that carry their unit in their name.
-_SIZES: Final = {
-    "mtu_bytes": "mtu",
-    "term_bytes": "term-length",
-    "pub_wnd_bytes": "pub-wnd",
-    "rcv_wnd_bytes": "rcv-wnd",
-    "so_sndbuf_bytes": "so-sndbuf",
-    "so_rcvbuf_bytes": "so-rcvbuf",
-}
+_MEDIA: Final = ("udp", "ipc")
 
 
 @dataclass(frozen=True)
@@ -229,8 +88,8 @@ class ChannelUri:
         if not rest.startswith("aeron:"):
             raise ChannelError(f"Aeron URIs must start with 'aeron:', found: {text!r}")
         media, question, query = rest[len("aeron:") :].partition("?")
-        if media not in ("udp", "ipc"):
-            raise ChannelError(f"media {media!r} in {text!r} is neither 'udp' nor 'ipc'")
+        if media not in _MEDIA:
+            raise ChannelError(f"media {media!r} in {text!r} is neither 'udp' nor 'ipc'{nearest_text(media, _MEDIA)}")
         params = cls._params(text, query, strict) if question else {}
         channel = cls(media, params, prefix)
         if strict:
@@ -253,47 +112,124 @@ class ChannelUri:
             params[key] = value
         return params
 
+    # --- building ---
+
     @classmethod
-    def udp(cls, endpoint: str | None = None, **params: object) -> ChannelUri:
-        """Build a UDP channel; keywords are Aeron's keys in snake_case, as ``mtu_bytes``, ``linger_ns``."""
+    def udp(cls, endpoint: str | None = None, **params: Unpack[UdpParams]) -> ChannelUri:
+        """Build a UDP channel; keywords are Aeron's keys in snake_case, as ``mtu_bytes``, ``linger_ns``.
+
+        Raises `ChannelError` for what `parse` would refuse, and for unknown keywords.
+        """
         return cls._build("udp", {"endpoint": endpoint, **params})
 
     @classmethod
-    def ipc(cls, **params: object) -> ChannelUri:
+    def ipc(cls, **params: Unpack[ChannelParams]) -> ChannelUri:
         """Build an IPC channel; keywords as in `udp`."""
         return cls._build("ipc", params)
 
     @classmethod
     def _build(cls, media: str, params: Mapping[str, object]) -> ChannelUri:
+        known = keywords_of(media)
         texts: dict[str, str] = {}
         for name, value in params.items():
+            if name not in known:
+                key = name.replace("_", "-")
+                by_unit = [each for each in known if SIZES.get(each) == key or each == f"{name}_ns"]
+                near = nearest_text(by_unit[0] if by_unit else name, known) or f"; known are {', '.join(known)}"
+                raise ChannelError(f"Channel.{media} has no keyword {name!r}{near}")
             if value is None:
                 continue
-            if name in _SIZES:
-                texts[_SIZES[name]] = format_size(int(str(value)))
+            if name in SIZES:
+                texts[SIZES[name]] = cls._text_of(name, value, format_size)
             elif name.endswith("_ns"):
-                texts[name[:-3].replace("_", "-")] = format_duration(int(str(value)))
+                texts[name[:-3].replace("_", "-")] = cls._text_of(name, value, format_duration)
             else:
                 texts[name.replace("_", "-")] = str(value).lower() if isinstance(value, bool) else str(value)
         channel = cls(media, texts)
         channel.validate()
         return channel
 
+    @staticmethod
+    def _text_of(name: str, value: object, write: Callable[[int], str]) -> str:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
+            raise ChannelError(f"{name} is {value!r}: a whole number of 0 or more")
+        return write(value)
+
+    def with_params(self, **params: object) -> ChannelUri:
+        """A copy with keys (in snake_case) set, or removed where the value is None."""
+        texts = dict(self.params)
+        for name, value in params.items():
+            key = name.replace("_", "-")
+            if value is None:
+                texts.pop(key, None)
+            else:
+                texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
+        return ChannelUri(self.media, texts, self.prefix)
+
+    def as_spy(self) -> ChannelUri:
+        """The channel of a subscription that spies on a publication of this one."""
+        return ChannelUri(self.media, self.params, SPY_PREFIX)
+
+    def initial_position(self, position: int, initial_term_id: int, term_length: int) -> ChannelUri:
+        """A copy of which a publication starts at a position; raises `ChannelError`."""
+        if position < 0 or position % 32:
+            raise ChannelError(f"initial position {position} is not a multiple of 32 from 0 on")
+        if term_length < 1 or term_length & (term_length - 1):
+            raise ChannelError(f"term length {term_length} is not a power of two")
+        terms, offset = divmod(position, term_length)
+        term_id = (initial_term_id + terms + (1 << 31)) % (1 << 32) - (1 << 31)
+        texts = {
+            "term-length": format_size(term_length),
+            "init-term-id": str(initial_term_id),
+            "term-id": str(term_id),
+            "term-offset": format_size(offset),
+        }
+        channel = ChannelUri(self.media, {**self.params, **texts}, self.prefix)
+        channel.validate()
+        return channel
+
+    def with_alias_if_absent(self, alias: str) -> ChannelUri:
+        """A copy with an alias, or this one where it has one."""
+        return self if "alias" in self.params else self.with_params(alias=alias)
+
+    def transform_alias(self, transform: Callable[[str | None], str | None]) -> ChannelUri:
+        """A copy with the alias that a function makes of this one's; None where there is none, to have none."""
+        return self.with_params(alias=transform(self.get("alias")))
+
+    def destination(self, endpoint: str) -> ChannelUri:
+        """The destination of this media at an endpoint, by this channel's interface."""
+        texts = {key: value for key in ("interface",) if (value := self.get(key)) is not None}
+        return ChannelUri(self.media, {"endpoint": endpoint, **texts})
+
+    def replace_endpoint_wildcard_port(self, resolved: str) -> ChannelUri:
+        """A copy whose endpoint has the port of a resolved address in place of port 0; raises `ChannelError`."""
+        endpoint = self.get("endpoint")
+        if endpoint is None or not endpoint.endswith(":0"):
+            return self
+        port = resolved.rpartition(":")[2]
+        if not port.isdigit() or int(port) == 0:
+            raise ChannelError(f"resolved endpoint {resolved!r} has no port: host:port, and the port is not 0")
+        return self.with_params(endpoint=f"{endpoint[: -len('0')]}{port}")
+
+    # --- checking ---
+
     def validate(self) -> None:
         """Check every key and value, and the rules between them; raises `ChannelError`."""
         for key, value in self.params.items():
-            parser = _PARSERS.get(key)
-            if parser is None:
-                near = difflib.get_close_matches(key, _PARSERS, 1, 0.5)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(_PARSERS)}"
-                raise ChannelError(f"unknown parameter {key!r} in {self}{hint}")
-            if key in _UDP_ONLY and self.media != "udp":
+            param = PARAMS.get(key)
+            if param is None:
+                near = nearest_text(key, PARAMS) or f"; known are {', '.join(PARAMS)}"
+                raise ChannelError(f"unknown parameter {key!r} in {self}{near}")
+            if self.media[0] not in param.media:
                 raise ChannelError(f"parameter {key!r} has no meaning for {self.media!r} in {self}")
+            if "|" in value:
+                raise ChannelError(f"parameter {key!r} in {self}: {value!r} has a '|' in it, which ends a parameter")
             try:
-                parser(value)
+                param.parse(value)
             except ValueError as error:
                 raise ChannelError(f"parameter {key!r} in {self}: {error}") from None
         self._validate_position()
+        self._validate_windows()
         if self.media == "udp" and not ({"endpoint", "control", "tags"} & self.params.keys()):
             if self.params.get("control-mode") not in ("manual", "response"):
                 raise ChannelError(f"{self} needs an endpoint, a control address, tags or control-mode=manual")
@@ -314,6 +250,18 @@ class ChannelUri:
         length = self.size("term-length")
         if length is not None and parse_size(self.params["term-offset"]) > length:
             raise ChannelError(f"term-offset is beyond term-length in {self}")
+
+    def _validate_windows(self) -> None:
+        window, term, mtu = self.size("pub-wnd"), self.size("term-length"), self.size("mtu")
+        if window is not None and term is not None and window > term // 2:
+            raise ChannelError(f"pub-wnd in {self} is more than half of term-length: at most {format_size(term // 2)}")
+        if window is not None and mtu is not None and window < mtu:
+            raise ChannelError(f"pub-wnd in {self} is less than mtu: at least {format_size(mtu)}")
+        receiver, buffer = self.size("rcv-wnd"), self.size("so-rcvbuf")
+        if receiver is not None and buffer is not None and receiver > buffer:
+            raise ChannelError(f"rcv-wnd in {self} is more than so-rcvbuf: at most {format_size(buffer)}")
+
+    # --- reading ---
 
     @property
     def is_udp(self) -> bool:
@@ -353,7 +301,7 @@ class ChannelUri:
 
     def integer(self, key: str) -> int | None:
         """A whole-number parameter, or None when absent; raises `ChannelError`."""
-        return self._value(key, _i64)
+        return self._value(key, lambda text: parse_integer(text, -(1 << 63), (1 << 63) - 1))
 
     def boolean(self, key: str) -> bool | None:
         """A true/false parameter, or None when absent; raises `ChannelError`."""
@@ -366,25 +314,23 @@ class ChannelUri:
         if text is None:
             return None, None
         try:
-            found = _tags(text)
+            found = parse_tags(text)
         except ValueError as error:
             raise ChannelError(f"parameter 'tags' in {self}: {error}") from None
         return found[0], found[1] if len(found) > 1 else None
 
-    def with_params(self, **params: object) -> ChannelUri:
-        """A copy with keys (in snake_case) set, or removed where the value is None."""
-        texts = dict(self.params)
-        for name, value in params.items():
-            key = name.replace("_", "-")
-            if value is None:
-                texts.pop(key, None)
-            else:
-                texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
-        return ChannelUri(self.media, texts, self.prefix)
+    def explain(self) -> Explanation:
+        """Who binds what, which defaults apply, and what memory a stream takes; ``str()`` of it is for people.
+
+        Raises `ChannelError` where the channel cannot be used.
+        """
+        from aeronpy.uri_explain import explain
+
+        return explain(self)
 
     def __str__(self) -> str:
-        known = [key for key in _PARSERS if key in self.params]
-        keys = known + [key for key in self.params if key not in _PARSERS]
+        known = [key for key in PARAMS if key in self.params]
+        keys = known + [key for key in self.params if key not in PARAMS]
         query = "|".join(f"{key}={self.params[key]}" for key in keys)
         prefix = f"{self.prefix}:" if self.prefix else ""
         return f"{prefix}aeron:{self.media}" + (f"?{query}" if query else "")

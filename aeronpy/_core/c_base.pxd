@@ -19,7 +19,7 @@ cdef extern from "apy/clock.h" nogil:
 
 cdef extern from "apy/idle.h" nogil:
     ctypedef struct apy_idle_t:
-        pass
+        const int64_t *control
     int apy_idle_init(apy_idle_t *idle, const char *name, const char *arguments)
     void apy_idle(apy_idle_t *idle, int work)
     void apy_idle_reset(apy_idle_t *idle)

@@ -193,6 +193,7 @@ cdef extern from "apy/client_core.h" nogil:
         int64_t keepalive_interval_ns
         int64_t inter_service_timeout_ns
         int64_t idle_sleep_ns
+        const char *directory
         const char *client_name
         const char *version
         const char *commit
@@ -203,7 +204,7 @@ cdef extern from "apy/client_core.h" nogil:
     int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_client_params_t *params,
                              apy_clock_t clock)
     void apy_client_core_free(apy_client_core_t *core)
-    int apy_client_core_start(apy_client_core_t *core)
+    int apy_client_core_start(apy_client_core_t *core, const apy_idle_t *idle)
     void apy_client_core_stop(apy_client_core_t *core)
     int apy_client_core_do_work(void *core)
     int apy_client_core_watch(apy_client_core_t *core, int64_t id)

@@ -40,6 +40,8 @@ cdef extern from "apy/counters.h" nogil:
     int32_t apy_counters_find_by_registration(const apy_counters_reader_t *reader, int32_t type_id,
                                               int64_t registration_id)
     int32_t apy_counters_find_by_key_i64(const apy_counters_reader_t *reader, int32_t type_id, int64_t key)
+    int32_t apy_counter_state(const apy_counters_reader_t *reader, int32_t counter_id)
+    int64_t apy_counter_free_deadline_ms(const apy_counters_reader_t *reader, int32_t counter_id)
     int64_t *apy_counter_address(const apy_counters_reader_t *reader, int32_t counter_id)
 
 

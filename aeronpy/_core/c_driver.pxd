@@ -66,6 +66,7 @@ cdef extern from "apy/driver_context.h" nogil:
         int64_t retransmit_delay_ns
         int64_t retransmit_linger_ns
         int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns
+        int64_t reresolution_check_interval_ns
         int32_t send_to_status_poll_ratio
         int32_t messages_per_send
         int32_t sender_io_vector
@@ -151,10 +152,28 @@ cdef extern from "apy/send_endpoint.h" nogil:
 cdef extern from "apy/receive_endpoint.h" nogil:
     ctypedef struct apy_receive_endpoint_t:
         pass
-    int apy_receive_endpoint_open(apy_driver_context_t *context, const apy_udp_channel_t *channel, int64_t id,
-                                  int64_t *status, apy_receive_endpoint_t **endpoint)
-    const sockaddr_storage *apy_receive_endpoint_bound_address(const apy_receive_endpoint_t *endpoint)
+    int apy_receive_endpoint_create(apy_driver_context_t *context, const apy_udp_channel_t *channel, int64_t id,
+                                    int64_t *status, apy_receive_endpoint_t **endpoint)
     void apy_receive_endpoint_free(apy_receive_endpoint_t *endpoint)
+
+
+cdef extern from "apy/receive_destination.h" nogil:
+    ctypedef struct apy_receive_destination_t:
+        pass
+    int apy_receive_destination_open(apy_receive_endpoint_t *endpoint, const apy_udp_channel_t *channel, int64_t id,
+                                     apy_receive_destination_t **destination)
+    const sockaddr_storage *apy_receive_destination_bound_address(const apy_receive_destination_t *destination)
+    void apy_receive_destination_free(apy_receive_destination_t *destination)
+
+
+cdef extern from "apy/congestion_control.h" nogil:
+    ctypedef struct apy_congestion_params_t:
+        bint is_cubic
+        bint measure_rtt
+        bint tcp_mode
+        int64_t initial_rtt_ns
+        int64_t *window_counter
+        int64_t *rtt_counter
 
 
 cdef extern from "apy/network_publication.h" nogil:
@@ -200,17 +219,17 @@ cdef extern from "apy/image.h" nogil:
         int32_t active_term_id
         int32_t term_offset
         int32_t window_length
+        int32_t mtu
+        apy_congestion_params_t congestion
         bint reliable
         bint group
         bint rejoin
-        bint has_group_tag
-        int64_t group_tag
         int64_t nak_delay_ns
         int64_t untethered_window_limit_ns
         int64_t untethered_linger_ns
         int64_t untethered_resting_ns
+        int64_t destination_id
         sockaddr_storage source
-        sockaddr_storage control
         const char *channel
         const char *source_identity
         int64_t *rcv_hwm
@@ -265,8 +284,11 @@ cdef extern from "apy/conductor.h" nogil:
                                        const apy_subscriber_t *spy, int64_t *join_position)
     int apy_conductor_leave_publication(apy_conductor_t *conductor, apy_network_publication_t *publication,
                                         int64_t registration_id)
-    int apy_conductor_add_receive_endpoint(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint)
     int apy_conductor_remove_receive_endpoint(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint)
+    int apy_conductor_add_receive_destination(apy_conductor_t *conductor, apy_receive_destination_t *destination)
+    int apy_conductor_remove_receive_destination(apy_conductor_t *conductor, apy_receive_destination_t *destination)
+    int apy_conductor_set_receive_control(apy_conductor_t *conductor, apy_receive_destination_t *destination,
+                                          const sockaddr_storage *control)
     int apy_conductor_add_stream(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
                                  const int32_t *session_id)
     int apy_conductor_remove_stream(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
@@ -278,6 +300,7 @@ cdef extern from "apy/conductor.h" nogil:
     int apy_conductor_join_image(apy_conductor_t *conductor, apy_image_t *image, const apy_subscriber_t *subscriber,
                                  int64_t *join_position)
     int apy_conductor_leave_image(apy_conductor_t *conductor, apy_image_t *image, int64_t registration_id)
+    int apy_conductor_set_response(apy_conductor_t *conductor, apy_image_t *image, const int32_t *session_id)
     int apy_conductor_reject_image(apy_conductor_t *conductor, apy_image_t *image, const char *reason,
                                    int32_t length)
 

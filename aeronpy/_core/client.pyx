@@ -33,6 +33,9 @@ cdef extern from *:
 # Waits release the GIL and come back this often to look for signals.
 cdef int64_t SIGNAL_CHECK_NS = 20_000_000
 
+# The driver's counter that a "controllable" idle strategy obeys.
+cdef int32_t CONDUCTOR_IDLE_CONTROL = 22
+
 # Counts up in every forked child: what was made before belongs to the parent.
 cdef int _generation = 0
 
@@ -172,6 +175,27 @@ cdef class CncMapping:
         if self._cnc.header != NULL:
             apy_cnc_close(&self._cnc)
 
+    @property
+    def pid(self):
+        """Process id of the driver."""
+        return self._cnc.header.pid
+
+    @property
+    def start_timestamp_ms(self):
+        """When the driver started, epoch ms."""
+        return self._cnc.header.start_ms
+
+    @property
+    def client_liveness_timeout_ns(self):
+        """After how long without a keepalive the driver gives up on a client."""
+        return self._cnc.header.client_liveness_timeout_ns
+
+    @property
+    def counters(self):
+        """The driver's counters."""
+        check_generation(self._generation)
+        return counters_reader(self, &self._cnc.counters)
+
 
 cdef int _TIMEOUT_CODE = -5
 
@@ -235,6 +259,7 @@ cdef class ClientCore:
     def __cinit__(self, CncMapping cnc not None, *, int64_t driver_timeout_ms, int64_t keepalive_interval_ns,
                   int64_t idle_sleep_ns, str client_name not None, str version not None, str commit not None):
         cdef apy_client_params_t params
+        cdef bytes directory = _os.fsencode(cnc.directory)
         cdef bytes name = client_name.encode("ascii", "replace")
         cdef bytes version_text = version.encode("ascii")
         cdef bytes commit_text = commit.encode("ascii")
@@ -242,6 +267,7 @@ cdef class ClientCore:
         params.keepalive_interval_ns = keepalive_interval_ns
         params.inter_service_timeout_ns = cnc._cnc.header.client_liveness_timeout_ns
         params.idle_sleep_ns = idle_sleep_ns
+        params.directory = directory
         params.client_name = name
         params.version = version_text
         params.commit = commit_text
@@ -271,10 +297,12 @@ cdef class ClientCore:
             raise _errors.StateError("the client is closed")
         return 0
 
-    def start(self):
-        """Start the core's thread."""
+    def start(self, IdleStrategy idle=None):
+        """Start the core's thread; it idles as told, or else sleeps until its next look or until it is needed."""
         self._check_open()
-        check(apy_client_core_start(self._core))
+        if idle is not None:
+            idle._idle.control = apy_counter_address(&self._cnc._cnc.counters, CONDUCTOR_IDLE_CONTROL)
+        check(apy_client_core_start(self._core, &idle._idle if idle is not None else NULL))
 
     def do_work(self):
         """Run one duty cycle on the caller's thread, where none was started."""
@@ -343,9 +371,10 @@ cdef class ClientCore:
         check(rc)
 
     def post(self, int32_t type, const uint8_t[::1] body not None):
-        """Write a command if there is room, and never fail: for finalizers."""
-        if not self._is_closed and self._generation == _generation:
-            apy_client_core_command(self._core, type, &body[0], <int32_t>body.shape[0])
+        """Write a command and never fail, for finalizers; False where there was no room and it is to come again."""
+        if self._is_closed or self._generation != _generation:
+            return True
+        return apy_client_core_command(self._core, type, &body[0], <int32_t>body.shape[0]) != -8
 
     def watch(self, int64_t id):
         """Keep events that name this id."""
@@ -436,6 +465,20 @@ cdef class CounterBase:
         """Store a value after all that was done before."""
         self._check_open()
         apy_store_release_i64(self._value, value)
+
+    def get_and_set(self, int64_t value):
+        """Store a value atomically; returns the one before."""
+        cdef int64_t before
+        self._check_open()
+        before = apy_load_acquire_i64(self._value)
+        while not apy_cas_i64(self._value, before, value):
+            before = apy_load_acquire_i64(self._value)
+        return before
+
+    def increment(self):
+        """Add one atomically; returns the value before."""
+        self._check_open()
+        return apy_fetch_add_i64(self._value, 1)
 
     def get_and_add(self, int64_t delta):
         """Add atomically; returns the value before."""

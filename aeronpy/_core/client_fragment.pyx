@@ -266,6 +266,7 @@ cdef class _Dispatch:
     cdef int raw_file
     cdef bint is_busy
     cdef bint failed
+    cdef object error_handler
 
     def __cinit__(self):
         self.view = FragmentView.__new__(FragmentView)
@@ -332,7 +333,19 @@ cdef class _Dispatch:
         if self.assembler is not None:
             self.assembler._is_busy = False
             self.assembler = None
-        return apy_propagate() if self.failed else 0
+        return self.fail() if self.failed else 0
+
+    cdef int fail(self) except -1:
+        # What a handler raised reaches who polls, unless the client has somebody for it.
+        if self.error_handler is None:
+            return apy_propagate()
+        error = None
+        try:
+            apy_propagate()
+        except Exception as raised:
+            error = raised
+        self.error_handler(error)
+        return 0
 
 
 cdef inline PyObject *call(_Dispatch dispatch, const uint8_t *buffer, size_t length,

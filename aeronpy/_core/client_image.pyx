@@ -30,6 +30,7 @@ cdef class Image:
         self._generation = _generation
         self._dispatch = _Dispatch()
         self._dispatch.above = (<SubscriptionBase?>subscription)._dispatch
+        self._dispatch.error_handler = self._dispatch.above.error_handler
         self._subscription = _weakref.ref(subscription)
         self.correlation_id = correlation_id
         self.stream_id = stream_id
@@ -147,10 +148,10 @@ cdef class Image:
         return check(apy_image_reader_set_position(&self._reader, new_position)) == 1
 
     def reject(self, str reason not None):
-        """Refuse this image: its publisher is told why, and it goes away. Raises RegistrationError, ArgumentError."""
+        """Refuse this image: its publisher is told why, and it goes away. As `Subscription.reject_image`."""
         subscription = self._subscription()
-        if subscription is None:
-            raise _errors.StateError("the image's subscription is gone")
+        if subscription is None or apy_load_acquire_i32(&self._reader.is_closed):
+            raise _errors.StateError("the image has gone away already: there is nothing to reject")
         subscription.reject_image(self, reason)
 
     @property

@@ -50,8 +50,9 @@ cdef class SubscriptionBase:
         self._is_closed = True
 
     def _attach(self, ClientCore core not None, str channel not None, int32_t stream_id, int64_t registration_id,
-                int32_t channel_status_id):
+                int32_t channel_status_id, error_handler=None):
         self._cnc = core._cnc
+        self._dispatch.error_handler = error_handler
         self._is_closed = False
         self.channel = channel
         self.stream_id = stream_id

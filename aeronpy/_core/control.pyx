@@ -97,6 +97,16 @@ cdef class CountersReader:
         self._check_id(counter_id)
         return apy_load_acquire_i64(apy_counter_address(&self._reader, counter_id))
 
+    def state(self, int32_t counter_id):
+        """Return the state of an id: 1 allocated, -1 given back, 0 never used."""
+        self._check_id(counter_id)
+        return apy_counter_state(&self._reader, counter_id)
+
+    def free_for_reuse_deadline_ms(self, int32_t counter_id):
+        """Return when an id that was given back may be used again, epoch ms; 2**63 - 1 while it is allocated."""
+        self._check_id(counter_id)
+        return apy_counter_free_deadline_ms(&self._reader, counter_id)
+
     def find_by_registration(self, int32_t type_id, int64_t registration_id):
         """Return the id of the first allocated counter of a type and a registration id, or None."""
         self._check_open()

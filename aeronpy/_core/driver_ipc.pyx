@@ -1,51 +1,4 @@
-# Logs, and the publications whose readers map them: created here, run by the driver's core.
-
-
-cdef int _create_log(DriverCore core, str path, dict given, apy_log_t *log) except -1:
-    """Make a log file from the settings in its metadata; counts the bytes as mapped."""
-    cdef apy_log_params_t params
-    cdef bytes encoded = _os.fsencode(path)
-    cdef const char *text = encoded
-    cdef int rc
-    _memset(&params, 0, sizeof(params))
-    params.correlation_id = given["correlation_id"]
-    params.session_id = given["session_id"]
-    params.stream_id = given["stream_id"]
-    params.initial_term_id = given["initial_term_id"]
-    params.start_term_id = given["start_term_id"]
-    params.start_term_offset = given["start_term_offset"]
-    params.term_length = given["term_length"]
-    params.mtu = given["mtu"]
-    params.page_size = core.page_size
-    params.publication_window_length = given["publication_window_length"]
-    params.receiver_window_length = given["receiver_window_length"]
-    params.socket_sndbuf_length = given["socket_sndbuf_length"]
-    params.os_default_sndbuf_length = given["os_default_sndbuf_length"]
-    params.os_max_sndbuf_length = given["os_max_sndbuf_length"]
-    params.socket_rcvbuf_length = given["socket_rcvbuf_length"]
-    params.os_default_rcvbuf_length = given["os_default_rcvbuf_length"]
-    params.os_max_rcvbuf_length = given["os_max_rcvbuf_length"]
-    params.max_resend = given["max_resend"]
-    params.entity_tag = given["entity_tag"]
-    params.response_correlation_id = given["response_correlation_id"]
-    params.linger_timeout_ns = given["linger_timeout_ns"]
-    params.untethered_window_limit_timeout_ns = given["untethered_window_limit_timeout_ns"]
-    params.untethered_resting_timeout_ns = given["untethered_resting_timeout_ns"]
-    params.untethered_linger_timeout_ns = given["untethered_linger_timeout_ns"]
-    params.group = given["group"]
-    params.is_response = given["is_response"]
-    params.rejoin = given["rejoin"]
-    params.reliable = given["reliable"]
-    params.sparse = given["sparse"]
-    params.signal_eos = given["signal_eos"]
-    params.spies_simulate_connection = given["spies_simulate_connection"]
-    params.tether = given["tether"]
-    params.type = given["type"]
-    with nogil:
-        rc = apy_log_create(log, text, &params)
-    check(rc)
-    apy_count(&core._driver.context, APY_SC_BYTES_MAPPED, <int64_t> log.mapping.length)
-    return 0
+# Publications whose readers map their log: created here, run by the driver's core.
 
 
 cdef _fill_subscriber(DriverCore core, apy_subscriber_t *subscriber, int64_t registration_id, int32_t counter_id,
@@ -65,6 +18,11 @@ cdef class _Resource:
     cdef DriverCore _core
     cdef int64_t _bytes_mapped
 
+    cdef _took(self, DriverLog log):
+        self._bytes_mapped = log._taken()
+        apy_count(&self._core._driver.context, APY_SC_BYTES_MAPPED, self._bytes_mapped)
+        self._core._keep(self)
+
     cdef _unmapped(self):
         apy_count(&self._core._driver.context, APY_SC_BYTES_MAPPED, -self._bytes_mapped)
         self._core._drop(self)
@@ -76,32 +34,24 @@ cdef class IpcPublicationCore(_Resource):
 
     cdef apy_ipc_publication_t *_publication
 
-    def __cinit__(self, DriverCore core not None, str path not None, dict log_settings not None,
-                  int64_t start_position, int32_t window_length, bint exclusive, int32_t pub_pos_id,
-                  int32_t pub_lmt_id):
-        cdef apy_log_t log
+    def __cinit__(self, DriverCore core not None, DriverLog log not None, dict settings not None):
         cdef apy_ipc_publication_params_t params
         cdef int rc
         core._alive()
         self._core = core
         _memset(&params, 0, sizeof(params))
-        params.registration_id = log_settings["correlation_id"]
-        params.start_position = start_position
-        params.window_length = window_length
-        params.exclusive = exclusive
-        params.untethered_window_limit_ns = log_settings["untethered_window_limit_timeout_ns"]
-        params.untethered_linger_ns = log_settings["untethered_linger_timeout_ns"]
-        params.untethered_resting_ns = log_settings["untethered_resting_timeout_ns"]
-        params.pub_pos = core._value(pub_pos_id)
-        params.pub_lmt = core._value(pub_lmt_id)
-        _create_log(core, path, log_settings, &log)
-        self._bytes_mapped = log.mapping.length
-        rc = apy_ipc_publication_create(&core._driver.context, &log, &params, &self._publication)
-        if rc < 0:
-            apy_log_close(&log)
-            self._unmapped()
-            check(rc)
-        core._keep(self)
+        params.registration_id = settings["registration_id"]
+        params.start_position = settings["start_position"]
+        params.window_length = settings["window_length"]
+        params.exclusive = settings["exclusive"]
+        params.untethered_window_limit_ns = settings["untethered_window_limit_ns"]
+        params.untethered_linger_ns = settings["untethered_linger_ns"]
+        params.untethered_resting_ns = settings["untethered_resting_ns"]
+        params.pub_pos = core._value(settings["pub_pos_id"])
+        params.pub_lmt = core._value(settings["pub_lmt_id"])
+        rc = apy_ipc_publication_create(&core._driver.context, log._lend(), &params, &self._publication)
+        check(rc)
+        self._took(log)
 
     cdef int _there(self) except -1:
         self._core._alive()
@@ -161,9 +111,11 @@ cdef class IpcPublicationCore(_Resource):
         return bool(check(rc))
 
     def free(self):
-        """Unmap its log, once the core let go of it. Safe twice."""
-        if self._publication != NULL:
+        """Unmap its log, once the core let go of it. Safe twice, and on any thread."""
+        cdef apy_ipc_publication_t *freed = self._publication
+        if freed != NULL:
             self._core._alive()
-            apy_ipc_publication_free(self._publication)
             self._publication = NULL
+            with nogil:
+                apy_ipc_publication_free(freed)
             self._unmapped()

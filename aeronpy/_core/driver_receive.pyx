@@ -3,7 +3,7 @@
 
 @cython.final
 cdef class ReceiveEndpointCore(_Resource):
-    """The socket that the subscriptions of one channel receive on."""
+    """What the subscriptions of one channel share: the streams that they want, and destinations that bring them."""
 
     cdef apy_receive_endpoint_t *_endpoint
 
@@ -16,7 +16,7 @@ cdef class ReceiveEndpointCore(_Resource):
         status = core._value(status_id)
         _fill_channel(&settings, channel)
         with nogil:
-            rc = apy_receive_endpoint_open(&core._driver.context, &settings, endpoint_id, status, &self._endpoint)
+            rc = apy_receive_endpoint_create(&core._driver.context, &settings, endpoint_id, status, &self._endpoint)
         check(rc)
         core._keep(self)
 
@@ -26,21 +26,8 @@ cdef class ReceiveEndpointCore(_Resource):
             raise _StateError("the endpoint is freed")
         return 0
 
-    def bound_address(self):
-        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
-        self._there()
-        return _address_bytes(apy_receive_endpoint_bound_address(self._endpoint))
-
-    def add(self):
-        """Hand it to the receiver; CapacityError when the receiver's queue is full now, as all below."""
-        self._there()
-        cdef int rc
-        with nogil:
-            rc = apy_conductor_add_receive_endpoint(self._core._driver.conductor, self._endpoint)
-        check(rc)
-
     def remove(self):
-        """Ask the receiver to let go of it."""
+        """Ask the receiver to let go of it and its destinations; CapacityError when its queue is full, as all below."""
         self._there()
         cdef int rc
         with nogil:
@@ -48,7 +35,7 @@ cdef class ReceiveEndpointCore(_Resource):
         check(rc)
 
     def add_stream(self, int32_t stream_id, session_id=None):
-        """Take a stream: of one session, or of all."""
+        """Take a stream: of one session, or of all. One session is asked for at once, each time this is called."""
         self._there()
         cdef int32_t session = 0 if session_id is None else session_id
         cdef const int32_t *wanted = NULL if session_id is None else &session
@@ -76,12 +63,87 @@ cdef class ReceiveEndpointCore(_Resource):
         check(rc)
 
     def free(self):
-        """Close its socket, once the receiver let go of it. Safe twice."""
+        """Once the receiver let go of it, and its destinations are freed. Safe twice."""
         if self._endpoint != NULL:
             self._core._alive()
             apy_receive_endpoint_free(self._endpoint)
             self._endpoint = NULL
             self._core._drop(self)
+
+
+@cython.final
+cdef class ReceiveDestinationCore(_Resource):
+    """One socket of a receive endpoint, bound."""
+
+    cdef apy_receive_destination_t *_destination
+    cdef ReceiveEndpointCore _endpoint
+
+    def __cinit__(self, ReceiveEndpointCore endpoint not None, dict channel not None, int64_t destination_id):
+        cdef apy_udp_channel_t settings
+        cdef int rc
+        endpoint._there()
+        self._core = endpoint._core
+        self._endpoint = endpoint
+        _fill_channel(&settings, channel)
+        with nogil:
+            rc = apy_receive_destination_open(endpoint._endpoint, &settings, destination_id, &self._destination)
+        check(rc)
+        self._core._keep(self)
+
+    cdef int _there(self) except -1:
+        self._core._alive()
+        if self._destination == NULL:
+            raise _StateError("the destination is freed")
+        return 0
+
+    def bound_address(self):
+        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
+        self._there()
+        return _address_bytes(apy_receive_destination_bound_address(self._destination))
+
+    def add(self):
+        """Hand it to the receiver; CapacityError when the receiver's queue is full now, as all below."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_add_receive_destination(self._core._driver.conductor, self._destination)
+        check(rc)
+
+    def remove(self):
+        """Ask the receiver to let go of it."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_remove_receive_destination(self._core._driver.conductor, self._destination)
+        check(rc)
+
+    def set_control(self, const uint8_t[::1] address not None):
+        """The name of its explicit control address stands for this ``sockaddr_storage`` now."""
+        self._there()
+        cdef sockaddr_storage control
+        cdef int rc
+        _fill_address(&control, address)
+        with nogil:
+            rc = apy_conductor_set_receive_control(self._core._driver.conductor, self._destination, &control)
+        check(rc)
+
+    def free(self):
+        """Close its socket, once the receiver let go of it. Safe twice."""
+        if self._destination != NULL:
+            self._core._alive()
+            apy_receive_destination_free(self._destination)
+            self._destination = NULL
+            self._core._drop(self)
+
+
+cdef _fill_congestion(DriverCore core, apy_congestion_params_t *params, dict given):
+    params.is_cubic = given["is_cubic"]
+    if params.is_cubic:
+        params.measure_rtt = given["measure_rtt"]
+        params.tcp_mode = given["tcp_mode"]
+        params.initial_rtt_ns = given["initial_rtt_ns"]
+        params.window_counter = core._value(given["window_id"])
+        params.rtt_counter = core._value(given["rtt_id"])
 
 
 @cython.final
@@ -92,9 +154,8 @@ cdef class ImageCore(_Resource):
     cdef ReceiveEndpointCore _endpoint
     cdef int32_t _stream_id, _session_id
 
-    def __cinit__(self, DriverCore core not None, ReceiveEndpointCore endpoint not None, str path not None,
-                  dict log_settings not None, dict settings not None):
-        cdef apy_log_t log
+    def __cinit__(self, DriverCore core not None, ReceiveEndpointCore endpoint not None, DriverLog log not None,
+                  dict settings not None):
         cdef apy_image_params_t params
         cdef int rc
         cdef bytes channel = settings["channel"]
@@ -102,40 +163,35 @@ cdef class ImageCore(_Resource):
         endpoint._there()
         self._core = core
         self._endpoint = endpoint
-        self._stream_id = log_settings["stream_id"]
-        self._session_id = log_settings["session_id"]
+        self._stream_id = settings["stream_id"]
+        self._session_id = settings["session_id"]
         _memset(&params, 0, sizeof(params))
-        params.correlation_id = log_settings["correlation_id"]
-        params.session_id = log_settings["session_id"]
-        params.stream_id = log_settings["stream_id"]
-        params.initial_term_id = log_settings["initial_term_id"]
-        params.active_term_id = log_settings["start_term_id"]
-        params.term_offset = log_settings["start_term_offset"]
-        params.window_length = log_settings["receiver_window_length"]
-        params.reliable = log_settings["reliable"]
-        params.group = log_settings["group"]
-        params.rejoin = log_settings["rejoin"]
-        params.untethered_window_limit_ns = log_settings["untethered_window_limit_timeout_ns"]
-        params.untethered_linger_ns = log_settings["untethered_linger_timeout_ns"]
-        params.untethered_resting_ns = log_settings["untethered_resting_timeout_ns"]
-        params.has_group_tag = settings["group_tag"] is not None
-        params.group_tag = 0 if settings["group_tag"] is None else settings["group_tag"]
+        params.correlation_id = settings["correlation_id"]
+        params.session_id = settings["session_id"]
+        params.stream_id = settings["stream_id"]
+        params.initial_term_id = settings["initial_term_id"]
+        params.active_term_id = settings["active_term_id"]
+        params.term_offset = settings["term_offset"]
+        params.window_length = settings["window_length"]
+        params.reliable = settings["reliable"]
+        params.group = settings["group"]
+        params.rejoin = settings["rejoin"]
+        params.untethered_window_limit_ns = settings["untethered_window_limit_ns"]
+        params.untethered_linger_ns = settings["untethered_linger_ns"]
+        params.untethered_resting_ns = settings["untethered_resting_ns"]
+        params.mtu = settings["mtu"]
+        _fill_congestion(core, &params.congestion, settings["congestion"])
         params.nak_delay_ns = settings["nak_delay_ns"]
+        params.destination_id = settings["destination_id"]
         _fill_address(&params.source, settings["source"])
-        _fill_address(&params.control, settings["control"])
         params.channel = channel
         params.source_identity = source_identity
         params.rcv_hwm = core._value(settings["rcv_hwm_id"])
         params.rcv_pos = core._value(settings["rcv_pos_id"])
         params.naks_sent = core._value(settings["naks_sent_id"])
-        _create_log(core, path, log_settings, &log)
-        self._bytes_mapped = log.mapping.length
-        rc = apy_image_create(&core._driver.context, endpoint._endpoint, &log, &params, &self._image)
-        if rc < 0:
-            apy_log_close(&log)
-            self._unmapped()
-            check(rc)
-        core._keep(self)
+        rc = apy_image_create(&core._driver.context, endpoint._endpoint, log._lend(), &params, &self._image)
+        check(rc)
+        self._took(log)
 
     cdef int _there(self) except -1:
         self._core._alive()
@@ -178,6 +234,16 @@ cdef class ImageCore(_Resource):
             rc = apy_conductor_leave_image(self._core._driver.conductor, self._image, registration_id)
         return bool(check(rc))
 
+    def set_response(self, session_id):
+        """Tell the source which session answers it, until this is called with None."""
+        self._there()
+        cdef int32_t session = 0 if session_id is None else session_id
+        cdef const int32_t *wanted = NULL if session_id is None else &session
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_set_response(self._core._driver.conductor, self._image, wanted)
+        check(rc)
+
     def reject(self, bytes reason not None):
         """Answer the source with errors in place of status messages."""
         self._there()
@@ -189,9 +255,11 @@ cdef class ImageCore(_Resource):
         check(rc)
 
     def free(self):
-        """Unmap its log, once receiver and core let go of it. Safe twice."""
-        if self._image != NULL:
+        """Unmap its log, once receiver and core let go of it. Safe twice, and on any thread."""
+        cdef apy_image_t *freed = self._image
+        if freed != NULL:
             self._core._alive()
-            apy_image_free(self._image)
             self._image = NULL
+            with nogil:
+                apy_image_free(freed)
             self._unmapped()

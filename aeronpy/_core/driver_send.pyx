@@ -62,25 +62,24 @@ cdef class NetworkPublicationCore(_Resource):
 
     cdef apy_network_publication_t *_publication
 
-    def __cinit__(self, DriverCore core not None, SendEndpointCore endpoint not None, str path not None,
-                  dict log_settings not None, dict settings not None):
-        cdef apy_log_t log
+    def __cinit__(self, DriverCore core not None, SendEndpointCore endpoint not None, DriverLog log not None,
+                  dict settings not None):
         cdef apy_network_publication_params_t params
         cdef int rc
         endpoint._there()
         self._core = core
         _memset(&params, 0, sizeof(params))
-        params.registration_id = log_settings["correlation_id"]
-        params.session_id = log_settings["session_id"]
-        params.stream_id = log_settings["stream_id"]
-        params.initial_term_id = log_settings["initial_term_id"]
-        params.window_length = log_settings["publication_window_length"]
-        params.linger_ns = log_settings["linger_timeout_ns"]
-        params.signal_eos = log_settings["signal_eos"]
-        params.spies_simulate_connection = log_settings["spies_simulate_connection"]
-        params.untethered_window_limit_ns = log_settings["untethered_window_limit_timeout_ns"]
-        params.untethered_linger_ns = log_settings["untethered_linger_timeout_ns"]
-        params.untethered_resting_ns = log_settings["untethered_resting_timeout_ns"]
+        params.registration_id = settings["registration_id"]
+        params.session_id = settings["session_id"]
+        params.stream_id = settings["stream_id"]
+        params.initial_term_id = settings["initial_term_id"]
+        params.window_length = settings["window_length"]
+        params.linger_ns = settings["linger_ns"]
+        params.signal_eos = settings["signal_eos"]
+        params.spies_simulate_connection = settings["spies_simulate_connection"]
+        params.untethered_window_limit_ns = settings["untethered_window_limit_ns"]
+        params.untethered_linger_ns = settings["untethered_linger_ns"]
+        params.untethered_resting_ns = settings["untethered_resting_ns"]
         params.start_position = settings["start_position"]
         params.max_resend = settings["max_resend"]
         params.exclusive = settings["exclusive"]
@@ -92,15 +91,10 @@ cdef class NetworkPublicationCore(_Resource):
         params.snd_lmt = core._value(settings["snd_lmt_id"])
         params.snd_bpe = core._value(settings["snd_bpe_id"])
         params.naks_received = core._value(settings["naks_received_id"])
-        _create_log(core, path, log_settings, &log)
-        self._bytes_mapped = log.mapping.length
-        rc = apy_network_publication_create(&core._driver.context, endpoint._endpoint, &log, &params,
+        rc = apy_network_publication_create(&core._driver.context, endpoint._endpoint, log._lend(), &params,
                                             &self._publication)
-        if rc < 0:
-            apy_log_close(&log)
-            self._unmapped()
-            check(rc)
-        core._keep(self)
+        check(rc)
+        self._took(log)
 
     cdef int _there(self) except -1:
         self._core._alive()
@@ -152,9 +146,11 @@ cdef class NetworkPublicationCore(_Resource):
         return bool(check(rc))
 
     def free(self):
-        """Unmap its log, once sender and core let go of it. Safe twice."""
-        if self._publication != NULL:
+        """Unmap its log, once sender and core let go of it. Safe twice, and on any thread."""
+        cdef apy_network_publication_t *freed = self._publication
+        if freed != NULL:
             self._core._alive()
-            apy_network_publication_free(self._publication)
             self._publication = NULL
+            with nogil:
+                apy_network_publication_free(freed)
             self._unmapped()

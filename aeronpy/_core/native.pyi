@@ -20,6 +20,23 @@ _Readable: TypeAlias = Buffer | npt.NDArray[Any]
 def parse_duration_ns(text: str) -> int:
     """Return the nanoseconds of a duration: digits, then ns (or nothing), us, ms or s. Raises ArgumentError."""
 
+def name_thread(name: str) -> None:
+    """Let the system call this thread so; it shows the first 15 letters."""
+
+@final
+class IdleStrategy:
+    """What a thread does when a duty cycle found no work, by name and arguments as Aeron's settings give them."""
+
+    def __new__(cls, name: str, arguments: str = "") -> Self: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> str: ...
+    def idle(self, work_count: int = 0) -> None:
+        """Idle if work_count is 0 or less, without the GIL; hears signals."""
+    def reset(self) -> None:
+        """Begin again, as after work."""
+
 # --- logbuffer ---
 
 @final
@@ -136,6 +153,9 @@ class CountersReader:
     def __iter__(self) -> Iterator[CounterInfo]: ...
     def info(self, counter_id: int) -> CounterInfo | None: ...
     def value(self, counter_id: int) -> int: ...
+    def state(self, counter_id: int) -> int:
+        """Return the state of an id: 1 allocated, -1 given back, 0 never used."""
+    def free_for_reuse_deadline_ms(self, counter_id: int) -> int: ...
     def find_by_registration(self, type_id: int, registration_id: int) -> int | None: ...
     def find_by_key(self, type_id: int, key: int) -> int | None: ...
 
@@ -232,6 +252,14 @@ class CncMapping:
     def __new__(cls, directory: str, timeout_ms: int) -> Self: ...
     @property
     def directory(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def start_timestamp_ms(self) -> int: ...
+    @property
+    def client_liveness_timeout_ns(self) -> int: ...
+    @property
+    def counters(self) -> CountersReader: ...
 
 def driver_is_active(directory: str, timeout_ms: int = 10_000) -> bool:
     """Whether a media driver lives in a directory; waits for one that is starting."""
@@ -277,12 +305,12 @@ class ClientCore:
     def counters(self) -> CountersReader: ...
     @property
     def cnc(self) -> CncMapping: ...
-    def start(self) -> None: ...
+    def start(self, idle: IdleStrategy | None = None) -> None: ...
     def do_work(self) -> int: ...
     def close(self) -> None: ...
     def next_correlation_id(self) -> int: ...
     def command(self, type: int, body: Buffer) -> None: ...
-    def post(self, type: int, body: Buffer) -> None: ...
+    def post(self, type: int, body: Buffer) -> bool: ...
     def watch(self, id: int) -> None: ...
     def unwatch(self, id: int) -> None: ...
     def watch_counters(self, wanted: bool) -> None: ...
@@ -307,6 +335,10 @@ class CounterBase:
         """The value, seeing all that its writer did before."""
     def set(self, value: int) -> None:
         """Store a value after all that was done before."""
+    def get_and_set(self, value: int) -> int:
+        """Store a value atomically; returns the one before."""
+    def increment(self) -> int:
+        """Add one atomically; returns the value before."""
     def get_and_add(self, delta: int) -> int:
         """Add atomically; returns the value before."""
     def compare_and_set(self, expected: int, value: int) -> bool:
@@ -642,7 +674,13 @@ class SubscriptionBase:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
     def _attach(
-        self, core: ClientCore, channel: str, stream_id: int, registration_id: int, channel_status_id: int
+        self,
+        core: ClientCore,
+        channel: str,
+        stream_id: int,
+        registration_id: int,
+        channel_status_id: int,
+        error_handler: Callable[[Exception], object] | None = None,
     ) -> None: ...
     def _set_images(self, images: tuple[Image, ...]) -> None: ...
     def _mark_closed(self) -> None: ...
@@ -765,19 +803,28 @@ class DriverCore:
         """Put a sentence into the distinct error log and count it."""
 
 @final
+class DriverLog:
+    """A log file, made from the settings in its metadata, until a publication or an image takes it over.
+
+    Making and discarding may take as long as writing the whole file: both let go of the GIL, on any thread.
+    """
+
+    path: str
+    correlation_id: int
+
+    def __new__(cls, path: str, settings: dict[str, Any]) -> Self: ...
+    def discard(self) -> None:
+        """Unmap and delete a log that nobody took. Safe twice; nothing when it was taken."""
+
+@final
 class IpcPublicationCore:
     """A log whose readers map it themselves."""
 
     def __new__(
         cls,
         core: DriverCore,
-        path: str,
-        log_settings: dict[str, Any],
-        start_position: int,
-        window_length: int,
-        exclusive: bool,
-        pub_pos_id: int,
-        pub_lmt_id: int,
+        log: DriverLog,
+        settings: dict[str, Any],
     ) -> Self: ...
     def add(self) -> None:
         """Let the core run it."""
@@ -792,7 +839,7 @@ class IpcPublicationCore:
     def remove_subscriber(self, registration_id: int) -> bool:
         """True when it was there."""
     def free(self) -> None:
-        """Unmap its log, once the core let go of it. Safe twice."""
+        """Unmap its log, once the core let go of it. Safe twice, and on any thread."""
 
 def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
@@ -813,21 +860,33 @@ class SendEndpointCore:
 
 @final
 class ReceiveEndpointCore:
-    """The socket that the subscriptions of one channel receive on."""
+    """What the subscriptions of one channel share: the streams that they want, and destinations that bring them."""
 
     def __new__(cls, core: DriverCore, channel: dict[str, Any], endpoint_id: int, status_id: int) -> Self: ...
+    def remove(self) -> None:
+        """Ask the receiver to let go of it and its destinations; CapacityError when its queue is full, as all below."""
+    def add_stream(self, stream_id: int, session_id: int | None = None) -> None:
+        """Take a stream: of one session, or of all. One session is asked for at once, each time this is called."""
+    def remove_stream(self, stream_id: int, session_id: int | None = None) -> None:
+        """Take it no more."""
+    def refuse_image(self, stream_id: int, session_id: int) -> None:
+        """No image was made for a SETUP: the next one may ask again."""
+    def free(self) -> None:
+        """Once the receiver let go of it, and its destinations are freed. Safe twice."""
+
+@final
+class ReceiveDestinationCore:
+    """One socket of a receive endpoint, bound."""
+
+    def __new__(cls, endpoint: ReceiveEndpointCore, channel: dict[str, Any], destination_id: int) -> Self: ...
     def bound_address(self) -> bytes:
         """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
     def add(self) -> None:
         """Hand it to the receiver; CapacityError when the receiver's queue is full now, as all below."""
     def remove(self) -> None:
         """Ask the receiver to let go of it."""
-    def add_stream(self, stream_id: int, session_id: int | None = None) -> None:
-        """Take a stream: of one session, or of all."""
-    def remove_stream(self, stream_id: int, session_id: int | None = None) -> None:
-        """Take it no more."""
-    def refuse_image(self, stream_id: int, session_id: int) -> None:
-        """No image was made for a SETUP: the next one may ask again."""
+    def set_control(self, address: Buffer) -> None:
+        """The name of its explicit control address stands for this ``sockaddr_storage`` now."""
     def free(self) -> None:
         """Close its socket, once the receiver let go of it. Safe twice."""
 
@@ -839,8 +898,7 @@ class NetworkPublicationCore:
         cls,
         core: DriverCore,
         endpoint: SendEndpointCore,
-        path: str,
-        log_settings: dict[str, Any],
+        log: DriverLog,
         settings: dict[str, Any],
     ) -> Self: ...
     def add(self) -> None:
@@ -854,7 +912,7 @@ class NetworkPublicationCore:
     def remove_subscriber(self, registration_id: int) -> bool:
         """True when the spy was there."""
     def free(self) -> None:
-        """Unmap its log, once sender and core let go of it. Safe twice."""
+        """Unmap its log, once sender and core let go of it. Safe twice, and on any thread."""
 
 @final
 class ImageCore:
@@ -864,8 +922,7 @@ class ImageCore:
         cls,
         core: DriverCore,
         endpoint: ReceiveEndpointCore,
-        path: str,
-        log_settings: dict[str, Any],
+        log: DriverLog,
         settings: dict[str, Any],
     ) -> Self: ...
     def add_first_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> None:
@@ -876,10 +933,12 @@ class ImageCore:
         """A late one: the join position, also set in the counter, or None when it takes none now."""
     def remove_subscriber(self, registration_id: int) -> bool:
         """True when it was there."""
+    def set_response(self, session_id: int | None) -> None:
+        """Tell the source which session answers it, until this is called with None."""
     def reject(self, reason: bytes) -> None:
         """Answer the source with errors in place of status messages."""
     def free(self) -> None:
-        """Unmap its log, once receiver and core let go of it. Safe twice."""
+        """Unmap its log, once receiver and core let go of it. Safe twice, and on any thread."""
 
 # --- archive ---
 

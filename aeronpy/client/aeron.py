@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import random
+import sys
 import weakref
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 from aeronpy._core.native import ClientCore, CncMapping, CountersReader, driver_is_active
+from aeronpy.agent import AgentInvoker
 from aeronpy.client import context as client_context
 from aeronpy.client import protocol
-from aeronpy.client.conductor import Call, Conductor
-from aeronpy.client.context import CloseHandler, CounterHandler, ImageHandler
+from aeronpy.client.adds import Adds
+from aeronpy.client.conductor import Conductor
+from aeronpy.client.context import CloseHandler, CounterHandler, ImageHandler, PublicationErrorHandler
 from aeronpy.client.counter import Counter
+from aeronpy.client.handlers import Handler, Kind
+from aeronpy.client.invoked import ConductorAgent
 from aeronpy.client.protocol import Command
 from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.client.version import VERSION
 from aeronpy.config import default_aeron_dir
-from aeronpy.errors import ArgumentError
-from aeronpy.uri import ChannelUri
+from aeronpy.errors import ArgumentError, StateError
 
 R = TypeVar("R")
 _CONTROL_PROTOCOL_COUNTER: Final = 43
@@ -36,8 +39,12 @@ class Aeron:
     Context = client_context.Context
 
     def __init__(self, context: client_context.Context | None = None) -> None:
-        """Connect by a context; raises DriverTimeout where no driver lives, VersionError, ArgumentError."""
+        """Connect by a context; raises DriverTimeout where no driver lives, VersionError, ArgumentError.
+
+        A context serves one client: ConcurrentConclude for the second one.
+        """
         context = context if context is not None else client_context.Context()
+        context.conclude()
         self.context: Final = context
         cnc = CncMapping(context.aeron_dir, context.driver_timeout_ms)
         core = ClientCore(
@@ -49,10 +56,12 @@ class Aeron:
             version=VERSION,
             commit="aeronpy",
         )
+        context.inter_service_timeout_ns = cnc.client_liveness_timeout_ns
         self._core = core
         self._conductor = Conductor(core, context)
-        if context.close_handler is not None:
-            self._conductor.close_handlers[self._conductor.next_name()] = context.close_handler
+        self._adds = Adds(self, self._conductor)
+        self._invoker: AgentInvoker | None = None
+        context.register(self._conductor.handlers)
         self._conductor.watch_counters()
         # The conductor knows nothing of this object, so that dropping it, or leaving the interpreter, closes it.
         self._finalizer = weakref.finalize(self, self._conductor.close)
@@ -93,6 +102,18 @@ class Aeron:
         """Run the client's duty cycle once, with ``use_conductor_agent_invoker``; returns the work done."""
         return self._conductor.invoke()
 
+    def invoker(self) -> AgentInvoker:
+        """The client's duty cycle for callers who own the thread, with ``use_conductor_agent_invoker``.
+
+        Its ``agent`` may take part in a `CompositeAgent`; closing either closes the client.
+        """
+        if not self.context.use_conductor_agent_invoker:
+            raise StateError("the client runs its own threads: set use_conductor_agent_invoker to invoke it")
+        if self._invoker is None:
+            self._invoker = AgentInvoker(ConductorAgent(self), self._conductor.report)
+            self._invoker.start()
+        return self._invoker
+
     @property
     def client_id(self) -> int:
         """This client's id at its driver."""
@@ -105,66 +126,33 @@ class Aeron:
 
     def next_correlation_id(self) -> int:
         """An id that nobody else at this driver has."""
-        self._conductor.check_open()
+        self._conductor.check_live()
         return self._core.next_correlation_id()
 
     @property
     def counters_reader(self) -> CountersReader:
         """All counters of the driver; closes with this client."""
-        self._conductor.check_open()
+        self._conductor.check_live()
         return self._core.counters
+
+    def print_counters(self, out: TextIO | None = None) -> None:
+        """Print all counters of the driver, one a line: id, value, label."""
+        out = out if out is not None else sys.stdout
+        for counter in self.counters_reader:
+            print(f"{counter.counter_id:3d}: {counter.value:20,d} - {counter.label}", file=out)
 
     # --- adding ---
 
-    @staticmethod
-    def _channel(channel: object, strict: bool) -> str:
-        text = str(channel)
-        ChannelUri.parse(text, strict)
-        return text
-
-    def _begin(
-        self, kind: type, command: Command, body: Callable[[int, int], bytes], make: Callable[[int, bytes], object]
-    ) -> int:
-        self._conductor.check_open()
-        correlation_id = self._core.next_correlation_id()
-        call = Call(kind, make)
-        self._conductor.begin(command, body(self._core.client_id, correlation_id), correlation_id, call)
-        return correlation_id
-
-    def _finish(self, kind: type[R], correlation_id: int, what: str) -> R:
-        call = self._conductor.pending(correlation_id)
+    def _finish(self, kind: type[R], correlation_id: int) -> R:
+        call = self._conductor.calls.pending(correlation_id)
         assert call is not None
-        result = self._conductor.finish(correlation_id, call, what)
+        result = self._conductor.calls.finish(correlation_id, call)
         assert isinstance(result, kind)
         return result
 
-    def _publication(self, kind: type[Publication | ExclusivePublication], channel: str, body: bytes) -> object:
-        event = protocol.PublicationReady.parse(body)
-        publication = kind()
-        publication._attach(
-            self._core,
-            self._conductor.open_log(event.log_path),
-            kind is ExclusivePublication,
-            channel,
-            event.stream_id,
-            event.session_id,
-            event.correlation_id,
-            event.registration_id,
-            event.position_limit_id,
-            event.channel_status_id,
-        )
-        publication._own(self, self._conductor)
-        return publication
-
     def async_add_publication(self, channel: object, stream_id: int, *, strict: bool = True) -> int:
         """Start adding a publication; returns its registration id, for `get_publication`."""
-        text = self._channel(channel, strict)
-        return self._begin(
-            Publication,
-            Command.ADD_PUBLICATION,
-            lambda client, correlation: protocol.add_publication(client, correlation, stream_id, text),
-            lambda _kind, body: self._publication(Publication, text, body),
-        )
+        return self._adds.publication(Publication, channel, stream_id, strict)
 
     def add_publication(self, channel: object, stream_id: int, *, strict: bool = True) -> Publication:
         """Add a publication that others may share; waits for the driver.
@@ -172,27 +160,18 @@ class Aeron:
         Raises ChannelError, RegistrationError with the driver's code and text, or DriverTimeout. ``strict=False``
         passes parameters on that are not known here.
         """
-        correlation_id = self.async_add_publication(channel, stream_id, strict=strict)
-        return self._finish(Publication, correlation_id, f"add publication {channel} stream {stream_id}")
+        return self._finish(Publication, self.async_add_publication(channel, stream_id, strict=strict))
 
     def async_add_exclusive_publication(self, channel: object, stream_id: int, *, strict: bool = True) -> int:
         """Start adding an exclusive publication; returns its registration id, for `get_exclusive_publication`."""
-        text = self._channel(channel, strict)
-        return self._begin(
-            ExclusivePublication,
-            Command.ADD_EXCLUSIVE_PUBLICATION,
-            lambda client, correlation: protocol.add_publication(client, correlation, stream_id, text),
-            lambda _kind, body: self._publication(ExclusivePublication, text, body),
-        )
+        return self._adds.publication(ExclusivePublication, channel, stream_id, strict)
 
     def add_exclusive_publication(
         self, channel: object, stream_id: int, *, strict: bool = True
     ) -> ExclusivePublication:
         """Add a publication with a stream of its own, for one thread; otherwise as `add_publication`."""
         correlation_id = self.async_add_exclusive_publication(channel, stream_id, strict=strict)
-        return self._finish(
-            ExclusivePublication, correlation_id, f"add exclusive publication {channel} stream {stream_id}"
-        )
+        return self._finish(ExclusivePublication, correlation_id)
 
     def async_add_subscription(
         self,
@@ -204,26 +183,7 @@ class Aeron:
         strict: bool = True,
     ) -> int:
         """Start adding a subscription; returns its registration id, for `get_subscription`."""
-        text = self._channel(channel, strict)
-        context = self.context
-
-        def make(_kind: int, body: bytes) -> Subscription:
-            registration_id, status_id = protocol.parse_pair(body)
-            self._conductor.image_handlers[registration_id] = (
-                available_image_handler or context.available_image_handler,
-                unavailable_image_handler or context.unavailable_image_handler,
-            )
-            subscription = Subscription()
-            subscription._attach(self._core, text, stream_id, registration_id, status_id)
-            subscription._own(self, self._conductor)
-            return subscription
-
-        return self._begin(
-            Subscription,
-            Command.ADD_SUBSCRIPTION,
-            lambda client, correlation: protocol.add_subscription(client, correlation, stream_id, text),
-            make,
-        )
+        return self._adds.subscription(channel, stream_id, available_image_handler, unavailable_image_handler, strict)
 
     def add_subscription(
         self,
@@ -241,145 +201,150 @@ class Aeron:
         correlation_id = self.async_add_subscription(
             channel, stream_id, available_image_handler, unavailable_image_handler, strict=strict
         )
-        return self._finish(Subscription, correlation_id, f"add subscription {channel} stream {stream_id}")
-
-    @staticmethod
-    def _check_counter(key: bytes, label: str) -> None:
-        if len(key) > protocol.MAX_KEY_LENGTH:
-            raise ArgumentError(f"a counter's key of {len(key)} bytes: at most {protocol.MAX_KEY_LENGTH}")
-        if len(label) > protocol.MAX_LABEL_LENGTH:
-            raise ArgumentError(f"a counter's label of {len(label)} characters: at most {protocol.MAX_LABEL_LENGTH}")
-
-    def _counter(self, body: bytes, is_static: bool, registration_id: int | None = None) -> Counter:
-        correlation_id, counter_id = protocol.parse_pair(body)
-        if registration_id is None:
-            registration_id = correlation_id
-        return Counter(self._core, counter_id, registration_id, self._conductor, is_static)
+        return self._finish(Subscription, correlation_id)
 
     def async_add_counter(self, type_id: int, label: str, key: bytes = b"") -> int:
         """Start adding a counter; returns its registration id, for `get_counter`."""
-        self._check_counter(key, label)
-        return self._begin(
-            Counter,
-            Command.ADD_COUNTER,
-            lambda client, correlation: protocol.add_counter(client, correlation, type_id, key, label),
-            lambda _kind, body: self._counter(body, False),
-        )
+        return self._adds.counter(type_id, label, key)
 
     def add_counter(self, type_id: int, label: str, key: bytes = b"") -> Counter:
         """Add a counter of this client's own; types from 1000 on are free for applications.
 
         Raises ArgumentError for keys above 112 bytes and labels above 380, RegistrationError, DriverTimeout.
         """
-        correlation_id = self.async_add_counter(type_id, label, key)
-        return self._finish(Counter, correlation_id, f"add counter {label!r}")
+        return self._finish(Counter, self.async_add_counter(type_id, label, key))
+
+    def async_add_static_counter(self, type_id: int, label: str, registration_id: int, key: bytes = b"") -> int:
+        """Start adding, or finding, a static counter; returns the command's id, for `get_counter`."""
+        return self._adds.static_counter(type_id, label, registration_id, key)
 
     def add_static_counter(self, type_id: int, label: str, registration_id: int, key: bytes = b"") -> Counter:
         """Add, or find, a counter that stays after this client, known by its type and ``registration_id``."""
-        self._check_counter(key, label)
-        correlation_id = self._begin(
-            Counter,
-            Command.ADD_STATIC_COUNTER,
-            lambda client, correlation: protocol.add_static_counter(
-                client, correlation, registration_id, type_id, key, label
-            ),
-            lambda _kind, body: self._counter(body, True, registration_id),
-        )
-        return self._finish(Counter, correlation_id, f"add static counter {label!r}")
+        return self._finish(Counter, self.async_add_static_counter(type_id, label, registration_id, key))
 
     # --- asynchronous adds ---
 
     def _get(self, kind: type[R], registration_id: int) -> R | None:
-        call = self._conductor.pending(registration_id)
+        conductor = self._conductor
+        conductor.check_open()
+        call = conductor.calls.pending(registration_id)
+        found = call.kind if call is not None else type(conductor.resource(registration_id))
+        if found is type(None):
+            raise ArgumentError(f"nothing is being added, or open, under registration id {registration_id}")
+        if found is not kind:
+            raise ArgumentError(f"registration id {registration_id} is of a {found.__name__}, not a {kind.__name__}")
         if call is None:
-            raise ArgumentError(f"nothing is being added under registration id {registration_id}")
-        if call.kind is not kind:
-            raise ArgumentError(
-                f"registration id {registration_id} is of a {call.kind.__name__}, not a {kind.__name__}"
-            )
+            resource = conductor.resource(registration_id)
+            return resource if isinstance(resource, kind) else None
+        if not call.waiter.done and self.context.use_conductor_agent_invoker:
+            conductor.invoke()
         if not call.waiter.done:
-            if self.context.use_conductor_agent_invoker:
-                self._conductor.invoke()
-            if not call.waiter.done:
-                return None
-        return self._finish(kind, registration_id, "")
+            return None
+        return self._finish(kind, registration_id)
 
     def get_publication(self, registration_id: int) -> Publication | None:
-        """The publication that is being added, None until it is there; raises RegistrationError once."""
+        """The publication of a registration id, None until it is there.
+
+        Raises RegistrationError once where the driver refused it, ArgumentError where the id is not one's.
+        """
         return self._get(Publication, registration_id)
 
     def get_exclusive_publication(self, registration_id: int) -> ExclusivePublication | None:
-        """The exclusive publication that is being added, None until it is there; raises RegistrationError once."""
+        """The exclusive publication of a registration id, None until it is there; raises as `get_publication`."""
         return self._get(ExclusivePublication, registration_id)
 
     def get_subscription(self, registration_id: int) -> Subscription | None:
-        """The subscription that is being added, None until it is there; raises RegistrationError once."""
+        """The subscription of a registration id, None until it is there; raises as `get_publication`."""
         return self._get(Subscription, registration_id)
 
     def get_counter(self, registration_id: int) -> Counter | None:
-        """The counter that is being added, None until it is there; raises RegistrationError once."""
+        """The counter of a registration id, None until it is there; raises as `get_publication`."""
         return self._get(Counter, registration_id)
+
+    def _remove(self, registration_id: int, *kinds: type) -> None:
+        conductor = self._conductor
+        conductor.check_open()
+        call = conductor.calls.pending(registration_id)
+        resource = conductor.resource(registration_id)
+        kind = call.kind if call is not None else type(resource)
+        if kind not in kinds:
+            names = " or ".join(each.__name__ for each in kinds)
+            raise ArgumentError(
+                f"registration id {registration_id} is not that of a {names} that is being added, or open"
+            )
+        if call is not None:
+            conductor.calls.cancel(registration_id)
+        elif resource is not None:
+            resource.close()
+
+    def async_remove_publication(self, registration_id: int) -> None:
+        """Remove a publication of either kind by its id, without waiting; one that is being added is cancelled."""
+        self._remove(registration_id, Publication, ExclusivePublication)
+
+    def async_remove_subscription(self, registration_id: int) -> None:
+        """Remove a subscription by its id, without waiting; one that is being added is cancelled."""
+        self._remove(registration_id, Subscription)
+
+    def async_remove_counter(self, registration_id: int) -> None:
+        """Remove a counter by its id, without waiting; one that is being added is cancelled."""
+        self._remove(registration_id, Counter)
 
     def is_command_active(self, correlation_id: int) -> bool:
         """Whether a command has not been answered yet."""
-        return correlation_id in self._conductor.active_calls()
+        return self._conductor.calls.is_active(correlation_id)
 
     @property
     def has_active_commands(self) -> bool:
         """Whether any command has not been answered yet."""
-        return bool(self._conductor.active_calls())
+        return self._conductor.calls.has_active
 
     def next_session_id(self, stream_id: int) -> int:
         """A session id that is free on a stream; random where the driver is too old to tell."""
-        version_id = self.counters_reader.info(_CONTROL_PROTOCOL_COUNTER)
-        is_known = version_id is not None and (version_id.type_id, version_id.registration_id) == (
-            0,
-            _CONTROL_PROTOCOL_COUNTER,
-        )
-        if version_id is None or not is_known or version_id.value < _SESSION_ID_VERSION:
+        version = self.counters_reader.info(_CONTROL_PROTOCOL_COUNTER)
+        is_known = version is not None and (version.type_id, version.registration_id) == (0, _CONTROL_PROTOCOL_COUNTER)
+        if version is None or not is_known or version.value < _SESSION_ID_VERSION:
             return random.randint(-(1 << 31), (1 << 31) - 1)
-        correlation_id = self._begin(
-            int,
-            Command.GET_NEXT_AVAILABLE_SESSION_ID,
-            lambda client, correlation: protocol.next_session_id(client, correlation, stream_id),
-            lambda _kind, body: protocol.parse_pair(body)[1],
-        )
-        return self._finish(int, correlation_id, f"next session id of stream {stream_id}")
+        return self._finish(int, self._adds.session_id(stream_id))
 
     # --- handlers ---
 
+    def _add_handler(self, kind: Kind, handler: Handler, subscription: Subscription | None = None) -> int:
+        self._conductor.check_live()
+        subscription_id = subscription.registration_id if subscription is not None else None
+        handler_id = self._conductor.handlers.add(kind, handler, subscription_id)
+        self._conductor.watch_counters()
+        return handler_id
+
+    def add_available_image_handler(self, handler: ImageHandler, subscription: Subscription | None = None) -> int:
+        """Call ``handler(image)`` for new images, of one subscription or of all; returns an id."""
+        return self._add_handler(Kind.AVAILABLE_IMAGE, handler, subscription)
+
+    def add_unavailable_image_handler(self, handler: ImageHandler, subscription: Subscription | None = None) -> int:
+        """Call ``handler(image)`` for images that went away, of one subscription or of all; returns an id."""
+        return self._add_handler(Kind.UNAVAILABLE_IMAGE, handler, subscription)
+
     def add_available_counter_handler(self, handler: CounterHandler) -> int:
         """Call ``handler(counters_reader, registration_id, counter_id)`` for new counters; returns an id."""
-        return self._add_counter_handler(self._conductor.available_counter, handler)
+        return self._add_handler(Kind.AVAILABLE_COUNTER, handler)
 
     def add_unavailable_counter_handler(self, handler: CounterHandler) -> int:
         """Call ``handler(counters_reader, registration_id, counter_id)`` for freed counters; returns an id."""
-        return self._add_counter_handler(self._conductor.unavailable_counter, handler)
+        return self._add_handler(Kind.UNAVAILABLE_COUNTER, handler)
 
-    def _add_counter_handler(self, handlers: dict[int, CounterHandler], handler: CounterHandler) -> int:
-        self._conductor.check_open()
-        name = self._conductor.next_name()
-        handlers[name] = handler
-        self._conductor.watch_counters()
-        return name
+    def add_publication_error_handler(self, handler: PublicationErrorHandler) -> int:
+        """Call ``handler(publication_error)`` when a receiver refuses a publication of this client; returns an id."""
+        return self._add_handler(Kind.PUBLICATION_ERROR, handler)
 
     def add_close_handler(self, handler: CloseHandler) -> int:
-        """Call ``handler()`` when this client closes or ends; returns an id."""
-        self._conductor.check_open()
-        name = self._conductor.next_name()
-        self._conductor.close_handlers[name] = handler
-        return name
+        """Call ``handler()`` once when this client closes or ends, in the order of adding; returns an id."""
+        return self._add_handler(Kind.CLOSE, handler)
 
-    def remove_handler(self, handler_id: int) -> bool:
-        """Remove a handler by the id that adding it returned; whether there was one."""
-        conductor = self._conductor
-        found = [
-            handlers.pop(handler_id, None)
-            for handlers in (conductor.available_counter, conductor.unavailable_counter, conductor.close_handlers)
-        ]
-        if not conductor.is_closed:
-            conductor.watch_counters()
-        return any(handler is not None for handler in found)
+    def remove_handler(self, handler: int | Handler) -> bool:
+        """Remove a handler by the id that adding it returned, or by itself; whether there was one."""
+        found = self._conductor.handlers.remove(handler)
+        if not self.is_closed:
+            self._conductor.watch_counters()
+        return found
 
 
 def is_driver_active(aeron_dir: str | None = None, timeout_ms: int = 10_000) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from aeronpy._core.native import PublicationBase
 from aeronpy.client import protocol
+from aeronpy.client.destinations import Destinations
 from aeronpy.client.protocol import Command
 from aeronpy.client.status import channel_status, local_socket_addresses
 from aeronpy.client.values import ChannelStatus, OfferResult
+from aeronpy.errors import PublicationClosed
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
 _RESULT_NAMES: Final = {**{int(result): result.name for result in OfferResult}, -6: "ERROR"}
 
 
-class _Publication(PublicationBase):
+class _Publication(Destinations, PublicationBase):
     """What both kinds share with the driver."""
 
+    _ADD: ClassVar = Command.ADD_DESTINATION
+    _REMOVE: ClassVar = Command.REMOVE_DESTINATION
     _aeron: Aeron | None = None
     _conductor: Conductor | None = None
     _revoke = False
@@ -60,10 +64,15 @@ class _Publication(PublicationBase):
             f"session_id={self.session_id}{', closed' if self.is_closed else ''})"
         )
 
-    def _owner(self) -> Conductor:
+    def _live_owner(self) -> Conductor:
         assert self._conductor is not None
         self._conductor.check_open()
+        if self.is_closed:
+            raise PublicationClosed(f"{self!r} has no destinations any more")
         return self._conductor
+
+    def _destinations_id(self) -> int:
+        return self.original_registration_id
 
     @staticmethod
     def error_string(result: int) -> str:
@@ -77,36 +86,21 @@ class _Publication(PublicationBase):
 
     @property
     def channel_status(self) -> ChannelStatus:
-        """State of the channel's endpoint."""
-        return channel_status(self._owner().core.counters, self.channel_status_id, self.is_closed)
+        """State of the channel's endpoint; ERRORED once closed."""
+        return channel_status(self._conductor, self.channel_status_id, self.is_closed)
 
     @property
     def local_socket_addresses(self) -> list[str]:
         """Addresses that the sending endpoint is bound to."""
-        return local_socket_addresses(self._owner().core.counters, self.channel_status_id)
-
-    def _destination(self, command: Command, channel: str) -> int:
-        conductor = self._owner()
-        correlation_id = conductor.core.next_correlation_id()
-        body = protocol.destination(conductor.core.client_id, correlation_id, self.original_registration_id, channel)
-        return conductor.call(command, body, correlation_id, f"{command.name} {channel}")
-
-    def add_destination(self, channel: object) -> int:
-        """Send to one more destination (``control-mode=manual``); returns its id. Raises RegistrationError."""
-        return self._destination(Command.ADD_DESTINATION, str(channel))
-
-    def remove_destination(self, channel: object) -> None:
-        """Send to this destination no more. Raises RegistrationError."""
-        self._destination(Command.REMOVE_DESTINATION, str(channel))
+        return local_socket_addresses(self._conductor, self.channel_status_id, self.is_closed)
 
     def remove_destination_by_id(self, destination_id: int) -> None:
-        """Send to the destination no more that `add_destination` gave this id. Raises RegistrationError."""
-        conductor = self._owner()
-        correlation_id = conductor.core.next_correlation_id()
-        body = protocol.destination_by_id(
-            conductor.core.client_id, correlation_id, self.original_registration_id, destination_id
-        )
-        conductor.call(Command.REMOVE_DESTINATION_BY_ID, body, correlation_id, f"destination {destination_id}")
+        """Send to the destination no more that `add_destination` gave this id. Raises as that."""
+        self._send(Command.REMOVE_DESTINATION_BY_ID, destination_id, True)
+
+    def async_remove_destination_by_id(self, destination_id: int) -> int:
+        """Start removing a destination by its id; returns the command's id, otherwise as `async_add_destination`."""
+        return self._send(Command.REMOVE_DESTINATION_BY_ID, destination_id, False)
 
 
 class Publication(_Publication):

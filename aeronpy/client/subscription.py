@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from aeronpy._core.native import FragmentAssembler, FragmentView, Header, Image, SubscriptionBase
 from aeronpy.client import protocol
+from aeronpy.client.calls import Call
+from aeronpy.client.destinations import Destinations
 from aeronpy.client.message import Message
 from aeronpy.client.protocol import Command
 from aeronpy.client.status import channel_status, local_socket_addresses
 from aeronpy.client.values import ChannelStatus
-from aeronpy.errors import ArgumentError
+from aeronpy.errors import ArgumentError, StateError
 from aeronpy.uri import ChannelUri
 
 if TYPE_CHECKING:
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 _MESSAGES_PER_POLL: Final = 64
 
 
-class Subscription(SubscriptionBase):
+class Subscription(Destinations, SubscriptionBase):
     """Receives a stream from all who send it. Polls are for one thread at a time."""
 
+    _ADD: ClassVar = Command.ADD_RCV_DESTINATION
+    _REMOVE: ClassVar = Command.REMOVE_RCV_DESTINATION
     _aeron: Aeron | None = None
     _conductor: Conductor | None = None
 
@@ -88,20 +92,25 @@ class Subscription(SubscriptionBase):
             f"images={self.image_count}{', closed' if self.is_closed else ''})"
         )
 
-    def _owner(self) -> Conductor:
+    def _live_owner(self) -> Conductor:
         assert self._conductor is not None
         self._conductor.check_open()
+        if self.is_closed:
+            raise StateError(f"{self!r} cannot be changed any more")
         return self._conductor
+
+    def _destinations_id(self) -> int:
+        return self.registration_id
 
     @property
     def channel_status(self) -> ChannelStatus:
-        """State of the channel's endpoint."""
-        return channel_status(self._owner().core.counters, self.channel_status_id, self.is_closed)
+        """State of the channel's endpoint; ERRORED once closed."""
+        return channel_status(self._conductor, self.channel_status_id, self.is_closed)
 
     @property
     def local_socket_addresses(self) -> list[str]:
-        """Addresses that the receiving endpoint is bound to, one per destination."""
-        return local_socket_addresses(self._owner().core.counters, self.channel_status_id)
+        """Addresses that the receiving endpoint is bound to, one for each destination with a socket."""
+        return local_socket_addresses(self._conductor, self.channel_status_id, self.is_closed)
 
     @property
     def resolved_endpoint(self) -> str | None:
@@ -115,31 +124,22 @@ class Subscription(SubscriptionBase):
         if endpoint is None or not endpoint.endswith(":0") or channel.get("control-mode") == "manual":
             return self.channel
         bound = self.resolved_endpoint
-        if bound is None:
-            return None
-        return str(channel.with_params(endpoint=f"{endpoint[: -len(':0')]}:{bound.rpartition(':')[2]}"))
-
-    def _destination(self, command: Command, channel: str) -> int:
-        conductor = self._owner()
-        correlation_id = conductor.core.next_correlation_id()
-        body = protocol.destination(conductor.core.client_id, correlation_id, self.registration_id, channel)
-        return conductor.call(command, body, correlation_id, f"{command.name} {channel}")
-
-    def add_destination(self, channel: object) -> int:
-        """Receive from one more destination (``control-mode=manual``); returns its id. Raises RegistrationError."""
-        return self._destination(Command.ADD_RCV_DESTINATION, str(channel))
-
-    def remove_destination(self, channel: object) -> None:
-        """Receive from this destination no more. Raises RegistrationError."""
-        self._destination(Command.REMOVE_RCV_DESTINATION, str(channel))
+        return None if bound is None else str(channel.replace_endpoint_wildcard_port(bound))
 
     def reject_image(self, image: Image, reason: str) -> None:
-        """Refuse an image: its publisher is told why, and it goes away. Raises RegistrationError, ArgumentError."""
+        """Refuse an image: its publisher is told why, and it goes away; waits for the driver.
+
+        Raises RegistrationError, ArgumentError for reasons above 1011 characters, StateError for images of a spy.
+        """
         if len(reason) > protocol.MAX_REASON_LENGTH:
             raise ArgumentError(f"a reason of {len(reason)} characters: at most {protocol.MAX_REASON_LENGTH}")
-        conductor = self._owner()
+        if self.channel.startswith("aeron-spy:"):
+            raise StateError(f"{image!r} is a spy's, and a spy only watches: it cannot reject the publisher's stream")
+        conductor = self._live_owner()
         correlation_id = conductor.core.next_correlation_id()
         body = protocol.reject_image(
             conductor.core.client_id, correlation_id, image.correlation_id, image.position, reason
         )
-        conductor.call(Command.REJECT_IMAGE, body, correlation_id, f"REJECT_IMAGE {image.correlation_id}")
+        call = Call(int, lambda _event, _body: correlation_id, f"REJECT_IMAGE {image.correlation_id}")
+        conductor.calls.begin(Command.REJECT_IMAGE, body, correlation_id, call)
+        conductor.calls.finish(correlation_id, call)

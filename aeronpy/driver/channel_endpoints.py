@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, Generic, TypeVar
+from contextlib import contextmanager
+from typing import Any, Final, Generic, TypeVar
 
 from aeronpy._core.native import ReceiveEndpointCore, SendEndpointCore
-from aeronpy.driver.addresses import Address
 from aeronpy.driver.counters import EndpointCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.office import Office
@@ -38,7 +38,8 @@ class ChannelEndpoint:
         self.channel = channel
         self.endpoint_id = endpoint_id
         self.is_closing = False
-        settings = channel.native_settings(office.context)
+        self._holds = 0
+        settings = self._settings()
         self.so_sndbuf: int = settings["so_sndbuf"]
         self.so_rcvbuf: int = settings["so_rcvbuf"]
         self.counters = EndpointCounters(
@@ -52,8 +53,19 @@ class ChannelEndpoint:
         except BaseException:
             self.counters.free()
             raise
-        self.counters.bound(str(Address.unpack(self._core.bound_address())))
-        when_there_is_room(self._core.add)
+        try:
+            self._start()
+        except BaseException:
+            self.free()
+            raise
+
+    def _settings(self) -> dict[str, Any]:
+        """For the native half."""
+        return self.channel.native_settings(self.office.context)
+
+    def _start(self) -> None:
+        """Its agent gets to know it, and its counters where it is bound."""
+        raise NotImplementedError
 
     @property
     def status_id(self) -> int:
@@ -75,12 +87,26 @@ class ChannelEndpoint:
         """Does anything need it?"""
         raise NotImplementedError
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It stays open meanwhile: somebody makes what will use it."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            self.close_if_unused()
+
     def close_if_unused(self) -> None:
         """After the last user its agent lets go of it; `free` follows."""
-        if not self.is_used and not self.is_closing:
+        if not self.is_used and self._holds == 0 and not self.is_closing:
             self.is_closing = True
-            self.counters.closing()
+            self._closing()
             when_there_is_room(self._core.remove)
+
+    def _closing(self) -> None:
+        """Its counters say that it is on its way out."""
+        self.counters.closing()
 
     def free(self) -> None:
         """Its agent let go of it."""

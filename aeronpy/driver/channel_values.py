@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.errors import ChannelError
-from aeronpy.uri import ChannelUri, parse_bool, parse_duration_ns, parse_size
+from aeronpy.uri import ChannelUri, parse_bool, parse_duration_ns, parse_integer, parse_size
 
 T = TypeVar("T")
 
@@ -78,10 +78,7 @@ def _parse_i64(text: str) -> int | None:
 
 
 def _parse_integer(text: str, bits: int) -> int:
-    value = int(text)
-    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
-        raise ValueError(f"{value} does not fit in {bits} bits")
-    return value
+    return parse_integer(text, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def tags_of(uri: ChannelUri) -> tuple[int | None, int | None]:

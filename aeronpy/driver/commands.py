@@ -174,11 +174,17 @@ Command = (
 )
 
 _PREFIX: Final = struct.Struct("<qq")
+PREFIX_LENGTH: Final = _PREFIX.size
 
 
 def correlation_id_of(message: bytes) -> int:
     """The correlation id if the message is long enough to have one, else 0."""
     return int(_PREFIX.unpack_from(message)[1]) if len(message) >= _PREFIX.size else 0
+
+
+def client_id_of(message: bytes) -> int:
+    """Who sent it; 0, which is nobody, where it is too short to say."""
+    return int(_PREFIX.unpack_from(message)[0]) if len(message) >= PREFIX_LENGTH else 0
 
 
 class _Reader:

@@ -16,18 +16,22 @@ from aeronpy.driver import commands, events, replies, system_counters
 from aeronpy.driver.channel_values import IPC_PREFIX, SPY_CHANNEL_PREFIX
 from aeronpy.driver.client_counters import ClientCounters
 from aeronpy.driver.clients import Clients
+from aeronpy.driver.command_lines import WAITING_BYTES_MAX, CommandLines
 from aeronpy.driver.commands import Command
-from aeronpy.driver.context import MediaDriverContext
+from aeronpy.driver.context import MediaDriverContext, ThreadingMode
 from aeronpy.driver.error_code import ErrorCode, code_of, refuse, text_of
 from aeronpy.driver.events import EventType
 from aeronpy.driver.images import Images
 from aeronpy.driver.ipc_publications import IpcPublication, IpcPublications
 from aeronpy.driver.ipc_subscriptions import IpcSubscriptions
+from aeronpy.driver.multi_destination import MultiDestination
 from aeronpy.driver.network_publications import NetworkPublications
-from aeronpy.driver.network_subscriptions import NetworkSubscriptions
+from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
-from aeronpy.driver.spy_subscriptions import SpySubscriptions
-from aeronpy.driver.streams import Stream
+from aeronpy.driver.resource_agent import ResourceAgent
+from aeronpy.driver.spy_subscriptions import SpySubscription, SpySubscriptions
+from aeronpy.driver.streams import Stream, Subscription
+from aeronpy.driver.tasks import Task, Tasks
 from aeronpy.errors import AeronError
 
 EVENTS_PER_POLL: Final = 64
@@ -46,7 +50,15 @@ class DriverConductor:
         self._core = core
         self._context = context
         self._on_terminate = on_terminate
-        self._office = Office(context, core)
+        self._agent = ResourceAgent(
+            core.wake,
+            is_threaded=context.threading_mode is not ThreadingMode.INVOKER,
+            cpu=context.native_resource_agent_cpu_affinity,
+        )
+        self._tasks = Tasks(self._agent, self._on_upkeep_failed)
+        self._lines = CommandLines(self._tasks, self._run_command, self._refuse_command)
+        self._adding: set[int] = set()
+        self._office = Office(context, core, self._agent)
         self._clients = Clients(self._office)
         self._counters = ClientCounters(self._office, self._clients)
         self._ipc_publications = IpcPublications(self._office, self._clients)
@@ -54,6 +66,9 @@ class DriverConductor:
         self._network_publications = NetworkPublications(self._office, self._clients)
         self._spy_subscriptions = SpySubscriptions(self._office, self._clients)
         self._network_subscriptions = NetworkSubscriptions(self._office, self._clients)
+        self._multi_destination = MultiDestination(
+            self._office, self._network_subscriptions, self._ipc_subscriptions, self._spy_subscriptions
+        )
         self._images = Images(self._office, self._network_subscriptions)
         self._is_closing = False
         self._stall_end_ns = 0
@@ -65,33 +80,56 @@ class DriverConductor:
                 self._core.wait(IDLE_NS)
 
     def do_work(self) -> int:
-        """Decide what is there now; returns how many events that were."""
+        """Decide what is there now; returns how many events and finished jobs that were."""
         found = self._core.poll_events(EVENTS_PER_POLL)
         for type_id, record in found:
             self._on_event(EventType(type_id), record)
-        return len(found)
+        return len(found) + self._tasks.advance()
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Make ``run`` return. Safe from any thread, and twice."""
         self._is_closing = True
         self._core.wake()
+
+    def close(self) -> None:
+        """End the resource agent and what waits for it, after ``run`` has returned."""
+        self._agent.close()
+        self._tasks.close()
 
     # --- commands ---
 
     def _on_command(self, event: events.CommandEvent) -> None:
         self._count_stall(event.taken_ns)
+        self._lines.put(commands.client_id_of(event.message), event)
+
+    def _run_command(self, event: events.CommandEvent) -> Task[None]:
         try:
             command = commands.decode(event.type_id, event.message)
             self._refuse_taken(command)
-            self._execute(command)
+            self._adding.add(command.correlation_id)
+            try:
+                yield from self._execute(command)
+            finally:
+                self._adding.discard(command.correlation_id)
         except Exception as error:
-            code = code_of(error)
-            text = text_of(error)
-            if code is not ErrorCode.RESOURCE_TEMPORARILY_UNAVAILABLE:
-                self._core.record_error(text)
-            if not isinstance(error, AeronError):
-                _log.error("command %d failed", event.type_id, exc_info=error)
-            self._office.send(replies.error(commands.correlation_id_of(event.message), code, text))
+            self._answer_error(event, error)
+
+    def _answer_error(self, event: events.CommandEvent, error: Exception) -> None:
+        code = code_of(error)
+        text = text_of(error)
+        if code is not ErrorCode.RESOURCE_TEMPORARILY_UNAVAILABLE:
+            self._core.record_error(text)
+        if not isinstance(error, AeronError):
+            _log.error("command %d failed", event.type_id, exc_info=error)
+        self._office.send(replies.error(commands.correlation_id_of(event.message), code, text))
+
+    def _refuse_command(self, event: events.CommandEvent) -> None:
+        text = f"more than {WAITING_BYTES_MAX} bytes of commands of this client wait for one before them: retry later"
+        self._answer_error(event, refuse(ErrorCode.RESOURCE_TEMPORARILY_UNAVAILABLE, text))
+
+    def _on_upkeep_failed(self, error: Exception) -> None:
+        self._core.count(system_counters.FREE_FAILS)
+        self._office.warn(f"cannot free a log: {text_of(error)}")
 
     def _count_stall(self, taken_ns: int) -> None:
         """A command that waited long stands for one stall of this thread, however many waited with it."""
@@ -113,20 +151,21 @@ class DriverConductor:
         )
         readers = (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions)
         if (
-            self._clients.hold(wanted)
+            wanted in self._adding
+            or self._clients.hold(wanted)
             or any(kind.get(wanted) is not None for kind in by_id)
             or any(reader.registration_id == wanted for kind in readers for reader in kind)
         ):
             raise refuse(ErrorCode.GENERIC_ERROR, f"correlation id {wanted} is that of something added before")
 
-    def _execute(self, command: Command) -> None:
+    def _execute(self, command: Command) -> Task[None]:
         match command:
             case commands.AddPublication():
-                self._add_publication(command)
+                yield from self._add_publication(command)
             case commands.RemovePublication():
                 self._remove_publication(command)
             case commands.AddSubscription():
-                self._add_subscription(command)
+                yield from self._add_subscription(command)
             case commands.RemoveSubscription():
                 self._remove_subscription(command)
             case commands.AddCounter():
@@ -143,6 +182,10 @@ class DriverConductor:
                 self._next_session_id(command)
             case commands.TerminateDriver():
                 self._terminate()
+            case commands.Destination(type=commands.CommandType.ADD_RCV_DESTINATION):
+                yield from self._add_receive_destination(command)
+            case commands.Destination(type=commands.CommandType.REMOVE_RCV_DESTINATION):
+                yield from self._multi_destination.remove(command)
             case commands.Destination():
                 raise refuse(ErrorCode.NOT_SUPPORTED, f"destinations are not supported yet: {command.channel}")
             case commands.RemoveDestinationById():
@@ -150,15 +193,15 @@ class DriverConductor:
             case commands.Keepalive():
                 pass  # the core takes these, but for malformed ones
 
-    def _add_publication(self, command: commands.AddPublication) -> None:
+    def _add_publication(self, command: commands.AddPublication) -> Task[None]:
         if command.channel.startswith(IPC_PREFIX):
-            ipc_publication = self._ipc_publications.add(command)
+            ipc_publication = yield from self._ipc_publications.add(command)
             if ipc_publication is not None:
                 self._link_ipc(ipc_publication)
         elif command.channel.startswith(SPY_CHANNEL_PREFIX):
             raise refuse(ErrorCode.INVALID_CHANNEL, f"a publication cannot be a spy: {command.channel}")
         else:
-            publication = self._network_publications.add(command)
+            publication = yield from self._network_publications.add(command)
             if publication is not None:
                 for spy in self._spy_subscriptions:
                     self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
@@ -181,23 +224,37 @@ class DriverConductor:
         publication.release()
         self._office.send(replies.operation_success(command.correlation_id))
 
-    def _add_subscription(self, command: commands.AddSubscription) -> None:
+    def _add_subscription(self, command: commands.AddSubscription) -> Task[None]:
         if command.channel.startswith(IPC_PREFIX):
-            subscription = self._ipc_subscriptions.add(command)
-            for ipc_publication in self._ipc_publications:
-                self._ipc_subscriptions.link(subscription, ipc_publication)
+            self._link_subscription(self._ipc_subscriptions.add(command))
         elif command.channel.startswith(SPY_CHANNEL_PREFIX):
-            spy = self._spy_subscriptions.add(command)
-            for publication in self._network_publications:
-                self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
+            self._link_subscription((yield from self._spy_subscriptions.add(command)))
         else:
-            receiving = self._network_subscriptions.add(command)
-            for image in self._images:
-                self._network_subscriptions.link(receiving, image, image.endpoint)
+            self._link_subscription((yield from self._network_subscriptions.add(command)))
+
+    def _link_subscription(self, subscription: Subscription) -> None:
+        """One is new, or knows now what it wants: it joins what is there."""
+        match subscription:
+            case NetworkSubscription():
+                for image in self._images:
+                    self._network_subscriptions.link(subscription, image, image.endpoint)
+            case SpySubscription():
+                for publication in self._network_publications:
+                    self._spy_subscriptions.link(subscription, publication, publication.endpoint.channel)
+            case _:
+                for ipc_publication in self._ipc_publications:
+                    self._ipc_subscriptions.link(subscription, ipc_publication)
+
+    def _add_receive_destination(self, command: commands.Destination) -> Task[None]:
+        local = yield from self._multi_destination.add(command)
+        if local is not None:
+            self._link_subscription(local)
 
     def _remove_subscription(self, command: commands.RemoveSubscription) -> None:
         kinds = (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions)
-        if not any(kind.remove(command.client_id, command.registration_id) for kind in kinds):
+        # One with several kinds of destinations is in several of them.
+        removed = [kind.remove(command.client_id, command.registration_id) for kind in kinds]
+        if not any(removed):
             raise refuse(
                 ErrorCode.UNKNOWN_SUBSCRIPTION,
                 f"unknown subscription: client_id={command.client_id} registration_id={command.registration_id}",
@@ -241,9 +298,18 @@ class DriverConductor:
         try:
             self._decide(kind, record)
         except Exception as error:
-            if not isinstance(error, AeronError):
-                _log.error("event %s failed", kind.name, exc_info=error)
-            self._core.record_error(f"{kind.name}: {text_of(error)}")
+            self._on_failed(kind, error)
+
+    def _on_failed(self, kind: EventType, error: Exception) -> None:
+        if not isinstance(error, AeronError):
+            _log.error("event %s failed", kind.name, exc_info=error)
+        self._core.record_error(f"{kind.name}: {text_of(error)}")
+
+    def _guarded(self, kind: EventType, steps: Task[None]) -> Task[None]:
+        try:
+            yield from steps
+        except Exception as error:
+            self._on_failed(kind, error)
 
     def _decide(self, kind: EventType, record: bytes) -> None:
         match kind:
@@ -269,19 +335,44 @@ class DriverConductor:
                 self._network_publications.endpoints.on_gone(events.resource_id(record))
             case EventType.RECEIVE_ENDPOINT_GONE:
                 self._network_subscriptions.endpoints.on_gone(events.resource_id(record))
+            case EventType.RECEIVE_DESTINATION_GONE:
+                for endpoint in self._network_subscriptions.endpoints:
+                    endpoint.on_destination_gone(events.resource_id(record))
+            case EventType.RESPONSE_SETUP:
+                self._on_response_setup(events.response(record))
+            case EventType.RESPONSE_CONNECTED:
+                self._on_response_connected(events.response(record))
             case EventType.SUBSCRIBER_UNAVAILABLE | EventType.SUBSCRIBER_AVAILABLE | EventType.SUBSCRIBER_CLOSED:
                 self._on_subscriber(kind, events.subscriber(record))
             case EventType.SETUP:
-                self._images.on_setup(events.setup(record))
+                self._tasks.start(self._guarded(kind, self._images.on_setup(events.setup(record))))
             case EventType.PUBLICATION_ERROR:
                 self._network_publications.on_error(events.publication_error(record))
             case EventType.COMMAND:
                 self._on_command(events.command(record))
 
     def _on_client_expired(self, client_id: int) -> None:
+        self._lines.drop(client_id)
         if self._clients.remove(client_id) is not None:
             for kind in (self._ipc_subscriptions, self._network_subscriptions, self._spy_subscriptions):
                 kind.remove_client(client_id)
+
+    def _on_response_setup(self, event: events.ResponseEvent) -> None:
+        """A responder told a request publication the session that it answers with."""
+        publication = self._network_publications.get(event.registration_id)
+        if publication is not None:
+            subscription = self._network_subscriptions.on_response(
+                publication.params.response_correlation_id, event.session_id
+            )
+            if subscription is not None:
+                self._link_subscription(subscription)
+
+    def _on_response_connected(self, event: events.ResponseEvent) -> None:
+        """A response publication has its receiver: the requester need not be told of it any more."""
+        publication = self._network_publications.get(event.registration_id)
+        image = None if publication is None else self._images.get(publication.params.response_correlation_id)
+        if image is not None:
+            image.set_response(None)
 
     def _stream(self, image_id: int) -> Stream | None:
         return (

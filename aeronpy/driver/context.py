@@ -12,11 +12,13 @@ from aeronpy.errors import ArgumentError
 
 __all__ = ["MS", "MediaDriverContext", "ThreadingMode"]
 
+TERM_MIN: Final = 64 << 10
+PAGE_MIN: Final = 4 << 10
+
 # Of these, other values are refused until what they ask for is there.
 _SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "unicast_flow_control_supplier": ("unicast_max",),
     "multicast_flow_control_supplier": ("multicast_max",),
-    "congestion_control_supplier": ("default", "static"),
     "name_resolver_supplier": ("default",),
     "sender_wildcard_port_range": ((0, 0),),
     "receiver_wildcard_port_range": ((0, 0),),
@@ -50,8 +52,9 @@ class MediaDriverContext(DriverOptions):
         self.loss()
         for name in ("term_buffer_length", "ipc_term_buffer_length", "file_page_size"):
             value = getattr(self, name)
-            if value & (value - 1):
-                raise ArgumentError(f"{name} is {value}, which is no power of two")
+            least = PAGE_MIN if name == "file_page_size" else TERM_MIN
+            if value & (value - 1) or not least <= value <= 1 << 30:
+                raise ArgumentError(f"{name} is {value}, which is no power of two from {least} to {1 << 30}")
         for name in ("mtu_length", "ipc_mtu_length"):
             value = getattr(self, name)
             if value <= 32 or value % 32:
@@ -84,6 +87,11 @@ class MediaDriverContext(DriverOptions):
             high, low = getattr(self, greater), getattr(self, lesser)
             if high <= low:
                 raise ArgumentError(f"{greater} of {high} ns must be greater than {lesser} of {low} ns")
+        if self.nak_unicast_delay * self.nak_unicast_retry_delay_ratio >= 1 << 63:
+            raise ArgumentError(
+                f"nak_unicast_delay of {self.nak_unicast_delay} ns times nak_unicast_retry_delay_ratio of "
+                f"{self.nak_unicast_retry_delay_ratio} is longer than 64 bits of nanoseconds"
+            )
         low, high = self.publication_reserved_session_id_low, self.publication_reserved_session_id_high
         if low > high:
             raise ArgumentError(f"reserved session ids: low {low} is above high {high}")
@@ -113,6 +121,7 @@ class MediaDriverContext(DriverOptions):
             "conductor_threshold_ns": self.driver_conductor_cycle_threshold,
             "sender_threshold_ns": self.driver_sender_cycle_threshold,
             "receiver_threshold_ns": self.driver_receiver_cycle_threshold,
+            "reresolution_check_interval_ns": self.reresolution_check_interval,
             "send_to_status_poll_ratio": self.send_to_status_poll_ratio,
             "messages_per_send": self.network_publication_max_messages_per_send,
             "sender_io_vector": self.sender_io_vector_capacity,

@@ -23,6 +23,7 @@ class CounterType(IntEnum):
     SND_CHANNEL = 6
     RCV_CHANNEL = 7
     SND_LMT = 9
+    PER_IMAGE = 10
     CLIENT_HEARTBEAT = 11
     PUB_POS = 12
     SND_BPE = 13
@@ -87,10 +88,11 @@ class StreamCounters:
         self._label = f"{registration_id} {session_id} {stream_id} {channel}"
         self._ids: list[int] = []
 
-    def add(self, type_id: CounterType, value: int, *, name: str = "") -> int:
-        """Allocate one; ``name`` where the type's own does not say all."""
+    def add(self, type_id: CounterType, value: int, *, name: str = "", owner_id: int | None = None) -> int:
+        """Allocate one; ``name`` where the type's own does not say all, ``owner_id`` where not the client owns it."""
+        owner_id = self._owner_id if owner_id is None else owner_id
         label = f"{name or _NAMES[type_id]}: {self._label}".encode("ascii", "replace")
-        found = self._core.allocate_counter(type_id, self._key, label, self._registration_id, self._owner_id, 0, value)
+        found = self._core.allocate_counter(type_id, self._key, label, self._registration_id, owner_id, 0, value)
         self._ids.append(found)
         return found
 
@@ -138,13 +140,27 @@ def add_client_heartbeat(core: DriverCore, client_id: int, now_ms: int) -> int:
     return core.allocate_counter(CounterType.CLIENT_HEARTBEAT, key, label, client_id, client_id, 0, now_ms)
 
 
+def add_local_address(core: DriverCore, *, is_send: bool, status_id: int, address: str, registration_id: int) -> int:
+    """Allocate the counter that says where a socket is bound; its value is the status of the socket."""
+    side = "snd" if is_send else "rcv"
+    return core.allocate_counter(
+        CounterType.LOCAL_SOCKADDR,
+        address_key(status_id, address),
+        f"{side}-local-sockaddr: {status_id} {address}".encode(),
+        registration_id,
+        0,
+        0,
+        ChannelStatus.ACTIVE,
+    )
+
+
 class EndpointCounters:
-    """Status and local address of one endpoint's channel."""
+    """Status of one endpoint's channel, and the local address of its own socket where it has one."""
 
     def __init__(self, core: DriverCore, *, is_send: bool, channel: str, registration_id: int) -> None:
         side = "snd" if is_send else "rcv"
         self._core = core
-        self._side = side
+        self._is_send = is_send
         self._registration_id = registration_id
         self.address_id = NULL_ID
         self.status_id = core.allocate_counter(
@@ -159,16 +175,22 @@ class EndpointCounters:
 
     def bound(self, address: str) -> None:
         """The socket is bound: say where, and that the channel is active."""
-        self._core.append_label(self.status_id, f" {address}".encode())
-        self.address_id = self._core.allocate_counter(
-            CounterType.LOCAL_SOCKADDR,
-            address_key(self.status_id, address),
-            f"{self._side}-local-sockaddr: {self.status_id} {address}".encode(),
-            self._registration_id,
-            0,
-            0,
-            ChannelStatus.ACTIVE,
+        self.name_bound(address)
+        self.address_id = add_local_address(
+            self._core,
+            is_send=self._is_send,
+            status_id=self.status_id,
+            address=address,
+            registration_id=self._registration_id,
         )
+        self.active()
+
+    def name_bound(self, address: str) -> None:
+        """Say in the label where the channel is bound."""
+        self._core.append_label(self.status_id, f" {address}".encode())
+
+    def active(self) -> None:
+        """The channel is ready."""
         self._core.set_counter(self.status_id, ChannelStatus.ACTIVE)
 
     def closing(self) -> None:

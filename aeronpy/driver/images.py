@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from typing import Any
 
-from aeronpy._core.native import ImageCore
-from aeronpy.driver import counters, directory
+from aeronpy._core.native import DriverLog, ImageCore
+from aeronpy.driver import counters, log_files
 from aeronpy.driver.addresses import Address
 from aeronpy.driver.channel_endpoints import when_there_is_room
+from aeronpy.driver.congestion import congestion_settings
 from aeronpy.driver.counters import CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.events import SetupEvent
@@ -16,8 +19,13 @@ from aeronpy.driver.office import Office
 from aeronpy.driver.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.session_ids import wrap_i32
 from aeronpy.driver.streams import Stream
+from aeronpy.driver.tasks import Task
+from aeronpy.errors import AeronError
 
+_SETUP_RESPONSE_FLAG = 0x80
 _SETUP_GROUP_FLAG = 0x40
+_FAILURE_TOLD_EVERY_S = 5.0
+_FAILURES_MAX = 1024
 _TERM_MIN, _TERM_MAX = 64 << 10, 1 << 30
 _IMAGE_LOG = 2
 
@@ -30,14 +38,14 @@ class Image(Stream):
         office: Office,
         setup: SetupEvent,
         endpoint: ReceiveEndpoint,
-        subscriptions: list[NetworkSubscription],
+        log: DriverLog,
+        first: NetworkSubscription,
     ) -> None:
-        correlation_id = office.core.next_correlation_id()
-        path = office.log_path(directory.IMAGES, correlation_id)
-        super().__init__(office, correlation_id, setup.session_id, setup.stream_id, path)
+        correlation_id = log.correlation_id
+        super().__init__(office, correlation_id, setup.session_id, setup.stream_id, log.path)
         self.endpoint = endpoint
+        self.wants_response = bool(setup.flags & _SETUP_RESPONSE_FLAG)
         self.source_identity = str(Address.unpack(setup.source))
-        first = subscriptions[0]
         self._counters = StreamCounters(
             office.core,
             correlation_id,
@@ -50,7 +58,7 @@ class Image(Stream):
             wrap_i32(setup.active_term_id - setup.initial_term_id) * setup.term_length + setup.term_offset
         )
         try:
-            self.core = self._open(setup, first)
+            self.core = self._open(setup, first, log)
         except BaseException:
             self._counters.free()
             raise
@@ -61,45 +69,37 @@ class Image(Stream):
         """The native half."""
         return self.core
 
-    def _open(self, setup: SetupEvent, first: NetworkSubscription) -> ImageCore:
+    def _open(self, setup: SetupEvent, first: NetworkSubscription, log: DriverLog) -> ImageCore:
         join = self.join_position
-        group = bool(setup.flags & _SETUP_GROUP_FLAG) if first.group is None else first.group
-        log_settings = self.office.log_settings() | {
+        window_length = min(first.window_length, setup.term_length // 2)
+        settings = {
             "correlation_id": self.image_id,
             "session_id": self.session_id,
             "stream_id": self.stream_id,
             "initial_term_id": setup.initial_term_id,
-            "start_term_id": setup.active_term_id,
-            "start_term_offset": setup.term_offset,
-            "term_length": setup.term_length,
-            "mtu": setup.mtu,
-            "receiver_window_length": min(first.window_length, setup.term_length // 2),
-            "socket_sndbuf_length": self.endpoint.so_sndbuf,
-            "socket_rcvbuf_length": self.endpoint.so_rcvbuf,
-            "entity_tag": 0,
-            "response_correlation_id": 0,
-            "untethered_window_limit_timeout_ns": first.untethered_window_limit_ns,
-            "untethered_linger_timeout_ns": first.untethered_linger_ns,
-            "untethered_resting_timeout_ns": first.untethered_resting_ns,
-            "group": group,
-            "rejoin": first.rejoin,
+            "active_term_id": setup.active_term_id,
+            "term_offset": setup.term_offset,
+            "window_length": window_length,
             "reliable": first.reliable,
-            "sparse": first.sparse,
-            "tether": first.tether,
-            "type": _IMAGE_LOG,
-        }
-        settings = {
+            "group": _is_group(setup, first, self.endpoint),
+            "rejoin": first.rejoin,
+            "untethered_window_limit_ns": first.untethered_window_limit_ns,
+            "untethered_linger_ns": first.untethered_linger_ns,
+            "untethered_resting_ns": first.untethered_resting_ns,
             "channel": first.channel.encode("ascii", "replace"),
             "source_identity": self.source_identity.encode(),
-            "group_tag": first.group_tag,
+            "mtu": setup.mtu,
+            "congestion": congestion_settings(
+                first.congestion, self.office.context, self._counters, window_length, setup.mtu
+            ),
             "nak_delay_ns": first.nak_delay_ns,
+            "destination_id": setup.destination_id,
             "source": setup.source,
-            "control": setup.control,
             "rcv_hwm_id": self._counters.add(CounterType.RCV_HWM, join),
             "rcv_pos_id": self._counters.add(CounterType.RCV_POS, join),
             "naks_sent_id": self._counters.add(CounterType.RCV_NAKS_SENT, 0),
         }
-        return ImageCore(self.office.core, self.endpoint.core, self.path, log_settings, settings)
+        return ImageCore(self.office.core, self.endpoint.core, log, settings)
 
     def link_first(self, subscription: NetworkSubscription) -> None:
         """A subscriber from the start: its client is told by `start`."""
@@ -128,12 +128,15 @@ class Image(Stream):
         for subscription in self.readers:
             self.tell_available(subscription)
 
+    def set_response(self, session_id: int | None) -> None:
+        """Tell the source which session answers it, until this is called with None."""
+        self.core.set_response(session_id)
+
     def free(self) -> None:
         """Receiver and core let go of it: nothing stays."""
         self.unlink_all()
-        self.core.free()
         self._counters.free()
-        directory.remove_log(self.path)
+        self.office.logs.free(self.core.free, self.path)
         self.endpoint.image_count -= 1
         self.endpoint.close_if_unused()
 
@@ -145,6 +148,7 @@ class Images:
         self._office = office
         self._subscriptions = subscriptions
         self._images: dict[int, Image] = {}
+        self._failed: dict[tuple[int, int, int], float] = {}
 
     def __iter__(self) -> Iterator[Image]:
         return iter(list(self._images.values()))
@@ -153,26 +157,62 @@ class Images:
         """A known image."""
         return self._images.get(image_id)
 
-    def on_setup(self, setup: SetupEvent) -> None:
+    def on_setup(self, setup: SetupEvent) -> Task[None]:
         """A stream without an image: make one if somebody wants it. After a failure the next SETUP asks again."""
         endpoint = self._subscriptions.endpoints.get(setup.endpoint_id)
         if endpoint is None or endpoint.is_closing:
             return
-        wanted = self._subscriptions.of(endpoint, setup.stream_id, setup.session_id)
         image = None
-        try:
-            if wanted:
-                _check_setup(setup, wanted[0], endpoint)
-                self._office.check_storage(setup.term_length)
-                image = self._make(setup, endpoint, wanted)
-        finally:
-            if image is None:
-                when_there_is_room(lambda: endpoint.core.refuse_image(setup.stream_id, setup.session_id))
+        with endpoint.held():
+            try:
+                image = yield from self._image(setup, endpoint)
+            except AeronError:
+                if self._may_tell(setup):
+                    raise
+            finally:
+                if image is None:
+                    when_there_is_room(lambda: endpoint.core.refuse_image(setup.stream_id, setup.session_id))
         if image is not None:
             image.tell_all_available()
 
-    def _make(self, setup: SetupEvent, endpoint: ReceiveEndpoint, wanted: list[NetworkSubscription]) -> Image:
-        image = Image(self._office, setup, endpoint, wanted)
+    def _may_tell(self, setup: SetupEvent) -> bool:
+        """A publisher whose image cannot be made asks ten times a second: not each time is news."""
+        now = time.monotonic()
+        stream = (setup.endpoint_id, setup.stream_id, setup.session_id)
+        if now - self._failed.get(stream, -_FAILURE_TOLD_EVERY_S) < _FAILURE_TOLD_EVERY_S:
+            return False
+        if len(self._failed) >= _FAILURES_MAX:
+            self._failed = {key: at for key, at in self._failed.items() if now - at < _FAILURE_TOLD_EVERY_S}
+        if len(self._failed) >= _FAILURES_MAX:
+            return False
+        self._failed[stream] = now
+        return True
+
+    def _image(self, setup: SetupEvent, endpoint: ReceiveEndpoint) -> Task[Image | None]:
+        wanted = self._subscriptions.of(endpoint, setup.stream_id, setup.session_id)
+        if not wanted:
+            return None
+        _check_setup(setup, wanted[0], endpoint)
+        correlation_id = self._office.core.next_correlation_id()
+        settings = _log_settings(self._office, setup, wanted[0], endpoint) | {"correlation_id": correlation_id}
+        log = yield from self._office.logs.make(log_files.IMAGE, settings)
+        wanted = self._subscriptions.of(endpoint, setup.stream_id, setup.session_id)  # others by now, or none
+        image = None
+        try:
+            image = self._make(setup, endpoint, log, wanted) if wanted else None
+        finally:
+            if image is None:
+                self._office.logs.discard(log)
+        return image
+
+    def _make(
+        self,
+        setup: SetupEvent,
+        endpoint: ReceiveEndpoint,
+        log: DriverLog,
+        wanted: list[NetworkSubscription],
+    ) -> Image:
+        image = Image(self._office, setup, endpoint, log, wanted[0])
         try:
             for subscription in wanted:
                 image.link_first(subscription)
@@ -188,6 +228,44 @@ class Images:
         image = self._images.pop(image_id, None)
         if image is not None:
             image.free()
+
+
+def _is_group(setup: SetupEvent, first: NetworkSubscription, endpoint: ReceiveEndpoint) -> bool:
+    """Is this one receiver of many, by what the subscription says, or else by how the stream comes?"""
+    if first.group is not None:
+        return first.group
+    destination = endpoint.destination(setup.destination_id)
+    is_multicast = destination is not None and destination.channel.is_multicast
+    return is_multicast or bool(setup.flags & _SETUP_GROUP_FLAG)
+
+
+def _log_settings(
+    office: Office, setup: SetupEvent, first: NetworkSubscription, endpoint: ReceiveEndpoint
+) -> dict[str, Any]:
+    """What the log's metadata says, but for the correlation id."""
+    return office.log_settings() | {
+        "session_id": setup.session_id,
+        "stream_id": setup.stream_id,
+        "initial_term_id": setup.initial_term_id,
+        "start_term_id": setup.active_term_id,
+        "start_term_offset": setup.term_offset,
+        "term_length": setup.term_length,
+        "mtu": setup.mtu,
+        "receiver_window_length": first.window_length,
+        "socket_sndbuf_length": endpoint.so_sndbuf,
+        "socket_rcvbuf_length": endpoint.so_rcvbuf,
+        "entity_tag": 0,
+        "response_correlation_id": 0,
+        "untethered_window_limit_timeout_ns": first.untethered_window_limit_ns,
+        "untethered_linger_timeout_ns": first.untethered_linger_ns,
+        "untethered_resting_timeout_ns": first.untethered_resting_ns,
+        "group": _is_group(setup, first, endpoint),
+        "rejoin": first.rejoin,
+        "reliable": first.reliable,
+        "sparse": first.sparse,
+        "tether": first.tether,
+        "type": _IMAGE_LOG,
+    }
 
 
 def _check_setup(setup: SetupEvent, subscription: NetworkSubscription, endpoint: ReceiveEndpoint) -> None:

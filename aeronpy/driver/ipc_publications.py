@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
 
-from aeronpy._core.native import IpcPublicationCore
+from aeronpy._core.native import DriverLog, IpcPublicationCore
 from aeronpy.driver import replies
 from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
 from aeronpy.driver.clients import Clients
@@ -14,6 +14,9 @@ from aeronpy.driver.error_code import ErrorCode
 from aeronpy.driver.office import Office
 from aeronpy.driver.publication_params import PublicationParams
 from aeronpy.driver.publications import Publication, Publications
+from aeronpy.driver.tasks import UNTIL_CHANGE, Task
+
+_MEDIUM: Final = 0
 
 
 class IpcPublication(Publication):
@@ -21,17 +24,19 @@ class IpcPublication(Publication):
 
     core: IpcPublicationCore
 
-    def _open(self, log_settings: dict[str, Any]) -> IpcPublicationCore:
-        core = IpcPublicationCore(
-            self.office.core,
-            self.path,
-            log_settings,
-            self.params.start_position,
-            self.params.window_length,
-            self.is_exclusive,
-            self.pub_pos_id,
-            self.limit_id,
-        )
+    def _open(self, log: DriverLog) -> IpcPublicationCore:
+        settings = {
+            "registration_id": self.image_id,
+            "start_position": self.params.start_position,
+            "window_length": self.params.window_length,
+            "exclusive": self.is_exclusive,
+            "untethered_window_limit_ns": self.params.untethered_window_limit_ns,
+            "untethered_linger_ns": self.params.untethered_linger_ns,
+            "untethered_resting_ns": self.params.untethered_resting_ns,
+            "pub_pos_id": self.pub_pos_id,
+            "pub_lmt_id": self.limit_id,
+        }
+        core = IpcPublicationCore(self.office.core, log, settings)
         core.add()
         return core
 
@@ -63,20 +68,17 @@ class IpcPublications(Publications[IpcPublication]):
         super().__init__(office)
         self._clients = clients
 
-    def add(self, command: AddPublication) -> IpcPublication | None:
+    def add(self, command: AddPublication) -> Task[IpcPublication | None]:
         """ADD_PUBLICATION and its exclusive kin: the publication where a new one was made."""
         uri = parse_channel(command.channel)
         refuse_unsupported(uri)
         client = self._clients.get_or_add(command.client_id)
         params = PublicationParams.parse(uri, self._office.context, is_ipc=True)
 
-        publication = None if command.is_exclusive else self._shareable(command.stream_id)
+        publication = None if command.is_exclusive else (yield from self._shared(command.stream_id))
         is_new = publication is None
         if publication is None:
-            self._office.check_storage(params.term_length)
-            session_id = self._take_session(command, params, lambda wanted: self.has_session(command.stream_id, wanted))
-            publication = IpcPublication(self._office, command, params, session_id)
-            self._publications[publication.image_id] = publication
+            publication = yield from self._make(command, params)
         else:
             publication.params.check_same(params, publication.session_id, uri)
 
@@ -84,6 +86,23 @@ class IpcPublications(Publications[IpcPublication]):
         client.publications[command.correlation_id] = publication
         publication.tell_ready(command.correlation_id)
         return publication if is_new else None
+
+    def _shared(self, stream_id: int) -> Task[IpcPublication | None]:
+        """One that an add may have too; waits for one that is being made."""
+        while (found := self._shareable(stream_id)) is None and self._is_shared_in_making(_MEDIUM, stream_id):
+            yield UNTIL_CHANGE
+        return found
+
+    def _make(self, command: AddPublication, params: PublicationParams) -> Task[IpcPublication]:
+        session_id = self._take_session(command, params, lambda wanted: self.has_session(command.stream_id, wanted))
+        fresh = yield from self._make_log(command, params, session_id, _MEDIUM, {})
+        try:
+            publication = IpcPublication(self._office, command, params, fresh)
+        except BaseException:
+            self._office.logs.discard(fresh.log)
+            raise
+        self._publications[publication.image_id] = publication
+        return publication
 
     def _shareable(self, stream_id: int) -> IpcPublication | None:
         return next((one for one in self if one.stream_id == stream_id and one.is_shareable), None)

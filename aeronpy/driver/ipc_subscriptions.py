@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from aeronpy.driver import replies
-from aeronpy.driver.channel_values import flag_of, i32_of, parse_channel, refuse_unsupported
-from aeronpy.driver.commands import AddSubscription
+from aeronpy.driver.channel_values import flag_of, i32_of, parse_channel
+from aeronpy.driver.commands import AddSubscription, Destination
 from aeronpy.driver.counters import NULL_ID
 from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.subscriptions import Subscriptions
+from aeronpy.uri import ChannelUri
 
 
 class IpcSubscriptions(Subscriptions[Subscription]):
@@ -16,20 +17,39 @@ class IpcSubscriptions(Subscriptions[Subscription]):
     def add(self, command: AddSubscription) -> Subscription:
         """Known, and answered; the caller links what matches."""
         uri = parse_channel(command.channel)
-        refuse_unsupported(uri)
+        self._clients.get_or_add(command.client_id)
+        subscription = self._open(command, command.correlation_id, uri, command.stream_id)
+        self._office.send(replies.subscription_ready(command.correlation_id, NULL_ID))
+        return subscription
+
+    def add_destination(self, command: Destination, stream_id: int) -> Subscription:
+        """One more part of a multi-destination subscription; the caller answers, and links what matches."""
+        return self._open(command, command.registration_id, parse_channel(command.channel), stream_id)
+
+    def _open(
+        self, command: AddSubscription | Destination, registration_id: int, uri: ChannelUri, stream_id: int
+    ) -> Subscription:
         context = self._office.context
         subscription = Subscription(
-            command.correlation_id,
+            registration_id,
             command.client_id,
-            command.stream_id,
+            stream_id,
             command.channel,
             i32_of(uri, "session-id"),
             flag_of(uri, "tether", context.tether_subscriptions),
             flag_of(uri, "rejoin", context.rejoin_stream),
+            is_response=uri.get("control-mode") == "response",
         )
-        self._clients.get_or_add(command.client_id)
         self._subscriptions.append(subscription)
-        self._office.send(replies.subscription_ready(command.correlation_id, NULL_ID))
+        return subscription
+
+    def on_response(self, registration_id: int, session_id: int) -> Subscription | None:
+        """A response subscription is told the session that answers it; the caller links what matches."""
+        subscription = self.find(registration_id)
+        if subscription is None or not subscription.is_response:
+            return None
+        subscription.session_id = session_id
+        subscription.is_response = False
         return subscription
 
     def link(self, subscription: Subscription, stream: Stream) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Self
 
 from aeronpy import __version__
 from aeronpy._core.native import DriverCore
-from aeronpy.driver import directory, start_checks, system_counters
+from aeronpy.driver import directory, resource_agent, start_checks, system_counters
 from aeronpy.driver.conductor import DriverConductor
 from aeronpy.driver.context import MS, MediaDriverContext, ThreadingMode
 from aeronpy.errors import StateError
@@ -35,9 +35,13 @@ class _Running:
         self._thread: threading.Thread | None = None
         self.core = DriverCore(self.directory, context.core_config(), _labels(context))
         try:
+            self.conductor = DriverConductor(context, self.core, terminated.set)
+        except BaseException:
+            self.core.close()
+            raise
+        try:
             self.core.set_counter(system_counters.AERON_VERSION_ID, system_counters.AERON_VERSION)
             self.core.set_counter(system_counters.CONTROL_PROTOCOL_VERSION_ID, system_counters.CONTROL_PROTOCOL_VERSION)
-            self.conductor = DriverConductor(context, self.core, terminated.set)
             self._start()
             self.core.ready()
         except BaseException:
@@ -58,8 +62,8 @@ class _Running:
         """Decisions end first, then the native threads, then the files. In a forked child: nothing."""
         if self.pid != os.getpid():
             return
-        if self._thread is threading.current_thread():
-            # The garbage collector may find the driver on its own decision thread, which cannot wait for itself.
+        if threading.current_thread() is self._thread or threading.current_thread().name == resource_agent.THREAD_NAME:
+            # The garbage collector may find the driver on one of its own threads, which cannot wait for itself.
             threading.Thread(target=self.close, name="aeron-md-close").start()
             return
         with self._lock:
@@ -67,6 +71,7 @@ class _Running:
                 return
             self._is_closed = True
             interrupt = self._join()
+            self.conductor.close()
             self.core.close()
             if self.context.dir_delete_on_shutdown:
                 shutil.rmtree(self.directory, ignore_errors=True)
@@ -78,7 +83,7 @@ class _Running:
         """End the decision thread; Ctrl-C meanwhile is kept for when the rest is closed too."""
         interrupt = None
         if self._thread is not None:
-            self.conductor.close()
+            self.conductor.stop()
             while self._thread.is_alive():
                 try:
                     self._thread.join()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from aeronpy._core.native import NetworkPublicationCore
+from aeronpy._core.native import DriverLog, NetworkPublicationCore
 from aeronpy.driver import replies
 from aeronpy.driver.addresses import Address
 from aeronpy.driver.channel_endpoints import ChannelEndpoints, when_there_is_room
@@ -16,8 +14,9 @@ from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.events import PublicationErrorEvent
 from aeronpy.driver.office import Office
 from aeronpy.driver.publication_params import PublicationParams
-from aeronpy.driver.publications import Publication, Publications
+from aeronpy.driver.publications import FreshLog, Publication, Publications
 from aeronpy.driver.send_endpoints import SendEndpoint
+from aeronpy.driver.tasks import UNTIL_CHANGE, Task
 from aeronpy.driver.udp_channel import UdpChannel
 from aeronpy.uri import ChannelUri
 
@@ -32,24 +31,31 @@ class NetworkPublication(Publication):
         office: Office,
         command: AddPublication,
         params: PublicationParams,
-        session_id: int,
+        fresh: FreshLog,
         endpoint: SendEndpoint,
     ) -> None:
         self.endpoint = endpoint
-        super().__init__(office, command, params, session_id)
+        super().__init__(office, command, params, fresh)
         when_there_is_room(self.core.add)
         endpoint.publication_count += 1
 
-    def _open(self, log_settings: dict[str, Any]) -> NetworkPublicationCore:
-        start = self.params.start_position
-        log_settings |= {
-            "socket_sndbuf_length": self.endpoint.so_sndbuf,
-            "socket_rcvbuf_length": self.endpoint.so_rcvbuf,
-            "group": self.endpoint.channel.is_group,
-        }
+    def _open(self, log: DriverLog) -> NetworkPublicationCore:
+        params = self.params
+        start = params.start_position
         settings = {
+            "registration_id": self.image_id,
+            "session_id": self.session_id,
+            "stream_id": self.stream_id,
+            "initial_term_id": params.initial_term_id,
             "start_position": start,
-            "max_resend": self.params.max_resend,
+            "window_length": params.window_length,
+            "linger_ns": params.linger_ns,
+            "signal_eos": params.signal_eos,
+            "spies_simulate_connection": params.spies_simulate_connection,
+            "untethered_window_limit_ns": params.untethered_window_limit_ns,
+            "untethered_linger_ns": params.untethered_linger_ns,
+            "untethered_resting_ns": params.untethered_resting_ns,
+            "max_resend": params.max_resend,
             "exclusive": self.is_exclusive,
             "send_response_setup": False,
             "ttl": self.endpoint.channel.ttl,
@@ -60,7 +66,7 @@ class NetworkPublication(Publication):
             "snd_bpe_id": self._counters.add(CounterType.SND_BPE, 0),
             "naks_received_id": self._counters.add(CounterType.SND_NAKS_RECEIVED, 0),
         }
-        return NetworkPublicationCore(self.office.core, self.endpoint.core, self.path, log_settings, settings)
+        return NetworkPublicationCore(self.office.core, self.endpoint.core, log, settings)
 
     @property
     def status_id(self) -> int:
@@ -82,23 +88,20 @@ class NetworkPublications(Publications[NetworkPublication]):
         self._clients = clients
         self.endpoints: ChannelEndpoints[SendEndpoint] = ChannelEndpoints(office, SendEndpoint)
 
-    def add(self, command: AddPublication) -> NetworkPublication | None:
+    def add(self, command: AddPublication) -> Task[NetworkPublication | None]:
         """ADD_PUBLICATION and its exclusive kin: the publication where a new one was made."""
         uri = parse_channel(command.channel)
         refuse_unsupported(uri)
-        channel = UdpChannel.parse(command.channel, uri, self._office.context)
         client = self._clients.get_or_add(command.client_id)
+        channel = yield from self._office.naming.parse_channel(command.channel, uri)
         params = PublicationParams.parse(uri, self._office.context, is_ipc=False)
         _check_destination(channel)
 
-        endpoint = self.endpoints.find(channel)
+        endpoint, publication = yield from self._shared(command, channel)
         self._check_mtu(channel, endpoint, params)
-        publication = None
-        if endpoint is not None and not command.is_exclusive:
-            publication = self._shareable(endpoint, command.stream_id)
         is_new = publication is None
         if publication is None:
-            publication = self._make(command, params, channel, endpoint)
+            publication = yield from self._make(command, params, channel, endpoint)
         else:
             self._check_same(publication, params, uri)
 
@@ -107,30 +110,50 @@ class NetworkPublications(Publications[NetworkPublication]):
         publication.tell_ready(command.correlation_id)
         return publication if is_new else None
 
+    def _shared(
+        self, command: AddPublication, channel: UdpChannel
+    ) -> Task[tuple[SendEndpoint | None, NetworkPublication | None]]:
+        """The endpoint and the publication that an add may have too; waits for one that is being made."""
+        while True:
+            endpoint = self.endpoints.find(channel)
+            if endpoint is None or command.is_exclusive:
+                return endpoint, None
+            publication = self._shareable(endpoint, command.stream_id)
+            if publication is not None or not self._is_shared_in_making(endpoint.endpoint_id, command.stream_id):
+                return endpoint, publication
+            yield UNTIL_CHANGE
+
     def _make(
         self,
         command: AddPublication,
         params: PublicationParams,
         channel: UdpChannel,
         endpoint: SendEndpoint | None,
-    ) -> NetworkPublication:
-        self._office.check_storage(params.term_length)
-
+    ) -> Task[NetworkPublication]:
         def is_used(session_id: int) -> bool:
-            return endpoint is not None and any(
-                one.endpoint is endpoint and one.stream_id == command.stream_id and one.session_id == session_id
-                for one in self
-            )
+            return endpoint is not None and self._has_session_on(endpoint, command.stream_id, session_id)
 
         session_id = self._take_session(command, params, is_used)
         used = endpoint or self.endpoints.open(channel, command.correlation_id)
-        try:
-            publication = NetworkPublication(self._office, command, params, session_id, used)
-        except BaseException:
-            used.close_if_unused()
-            raise
+        log_settings = {
+            "socket_sndbuf_length": used.so_sndbuf,
+            "socket_rcvbuf_length": used.so_rcvbuf,
+            "group": used.channel.is_group,
+        }
+        with used.held():
+            fresh = yield from self._make_log(command, params, session_id, used.endpoint_id, log_settings)
+            try:
+                publication = NetworkPublication(self._office, command, params, fresh, used)
+            except BaseException:
+                self._office.logs.discard(fresh.log)
+                raise
         self._publications[publication.image_id] = publication
         return publication
+
+    def _has_session_on(self, endpoint: SendEndpoint, stream_id: int, session_id: int) -> bool:
+        return self._is_taken(endpoint.endpoint_id, stream_id, session_id) or any(
+            one.endpoint is endpoint and (one.stream_id, one.session_id) == (stream_id, session_id) for one in self
+        )
 
     def _shareable(self, endpoint: SendEndpoint, stream_id: int) -> NetworkPublication | None:
         for one in self:

@@ -12,20 +12,20 @@ from aeronpy.driver.channel_values import (
     duration_of,
     flag_of,
     i32_of,
-    i64_of,
     parse_channel,
-    refuse_unsupported,
     size_of,
 )
 from aeronpy.driver.clients import Clients
 from aeronpy.driver.commands import AddSubscription
+from aeronpy.driver.congestion import congestion_of
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.office import Office
 from aeronpy.driver.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.subscriptions import Subscriptions
-from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.driver.tasks import Task
+from aeronpy.driver.udp_channel import ControlMode, UdpChannel
 from aeronpy.uri import ChannelUri
 
 _GROUPS = {None: None, "infer": None, "true": True, "false": False}
@@ -39,7 +39,7 @@ class NetworkSubscription(Subscription):
     reliable: bool
     sparse: bool
     group: bool | None
-    group_tag: int | None
+    congestion: str
     window_length: int
     nak_delay_ns: int
     untethered_window_limit_ns: int
@@ -48,7 +48,7 @@ class NetworkSubscription(Subscription):
 
     def check_agrees(self, other: NetworkSubscription) -> None:
         """Error 11 where two subscriptions to the same stream want it otherwise."""
-        for name in ("reliable", "rejoin"):
+        for name in ("reliable", "rejoin", "is_response"):
             existing, wanted = getattr(self, name), getattr(other, name)
             if existing != wanted:
                 raise refuse(
@@ -65,15 +65,16 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
         super().__init__(office, clients)
         self.endpoints: ChannelEndpoints[ReceiveEndpoint] = ChannelEndpoints(office, ReceiveEndpoint)
 
-    def add(self, command: AddSubscription) -> NetworkSubscription:
+    def add(self, command: AddSubscription) -> Task[NetworkSubscription]:
         """Known to the receiver, and answered; the caller links images that are there."""
         uri = parse_channel(command.channel)
-        refuse_unsupported(uri)
-        udp = UdpChannel.parse(command.channel, uri, self._office.context)
-        if udp.has_explicit_control and udp.local.port == 0:
-            raise refuse(ErrorCode.GENERIC_ERROR, f"control has port=0 for subscription: channel={command.channel}")
         self._clients.get_or_add(command.client_id)
+        udp = yield from self._office.naming.parse_channel(command.channel, uri)
+        if udp.has_explicit_control and not udp.is_multicast and udp.local.port == 0:
+            raise refuse(ErrorCode.GENERIC_ERROR, f"control has port=0 for subscription: channel={command.channel}")
         found = self.endpoints.find(udp)
+        if found is not None:
+            _check_timestamps(found, udp)
         window_length = self._window_length(uri, udp, found)
         subscription = _network_subscription(
             command,
@@ -85,12 +86,30 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
         endpoint = subscription.endpoint
         try:
             self._check_agrees(subscription)
-            endpoint.add_interest(subscription.stream_id, subscription.session_id)
+            self._add_interest(subscription)
         except BaseException:
             endpoint.close_if_unused()
             raise
         self._subscriptions.append(subscription)
         self._office.send(replies.subscription_ready(command.correlation_id, endpoint.status_id))
+        return subscription
+
+    def on_response(self, registration_id: int, session_id: int) -> NetworkSubscription | None:
+        """A responder told which session answers a response subscription; what changed, the caller links.
+
+        Told again, it is asked for again: what was asked may have been lost.
+        """
+        subscription = self.find(registration_id)
+        if subscription is None or subscription.endpoint.channel.control_mode is not ControlMode.RESPONSE:
+            return None
+        endpoint = subscription.endpoint
+        if subscription.session_id is not None:
+            endpoint.elicit(subscription.stream_id, subscription.session_id)
+            return None
+        subscription.session_id = session_id
+        subscription.is_response = False
+        endpoint.add_interest(subscription.stream_id, session_id)
+        endpoint.response_count -= 1
         return subscription
 
     def of(self, endpoint: ReceiveEndpoint, stream_id: int, session_id: int) -> list[NetworkSubscription]:
@@ -101,6 +120,13 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
         """Join them if they match."""
         if subscription.endpoint is endpoint and subscription.takes(stream.stream_id, stream.session_id):
             self._link(subscription, stream)
+
+    @staticmethod
+    def _add_interest(subscription: NetworkSubscription) -> None:
+        if subscription.is_response and subscription.session_id is None:
+            subscription.endpoint.response_count += 1
+        else:
+            subscription.endpoint.add_interest(subscription.stream_id, subscription.session_id)
 
     def _check_agrees(self, subscription: NetworkSubscription) -> None:
         for one in self:
@@ -124,10 +150,29 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
             raise bad_value(uri, "rcv-wnd", f"initial window of {length} is greater than so-rcvbuf={limit}")
         return length
 
-    def _drop(self, subscription: NetworkSubscription) -> None:
-        super()._drop(subscription)
-        subscription.endpoint.remove_interest(subscription.stream_id, subscription.session_id)
+    def drop(self, subscription: NetworkSubscription) -> None:
+        """Forget one; its client is not told."""
+        super().drop(subscription)
+        if subscription.is_response and subscription.session_id is None:
+            subscription.endpoint.response_count -= 1
+        else:
+            subscription.endpoint.remove_interest(subscription.stream_id, subscription.session_id)
         subscription.endpoint.close_if_unused()
+
+
+def _check_timestamps(endpoint: ReceiveEndpoint, udp: UdpChannel) -> None:
+    """Error 11 where a second subscription wants time stamps elsewhere in the same frames."""
+    existing, wanted = endpoint.channel.timestamps, udp.timestamps
+    for key, ours, theirs in (
+        ("media-rcv-ts-offset", existing.media_receive, wanted.media_receive),
+        ("channel-rcv-ts-offset", existing.channel_receive, wanted.channel_receive),
+    ):
+        if theirs != ours:
+            raise refuse(
+                ErrorCode.GENERIC_ERROR,
+                f"option conflicts with existing subscription: {key}={udp.uri.get(key) or 'none'} "
+                f"existingChannel={endpoint.channel.text} channel={udp.text}",
+            )
 
 
 def _network_subscription(
@@ -154,7 +199,8 @@ def _network_subscription(
         reliable=flag_of(uri, "reliable", context.reliable_stream),
         sparse=flag_of(uri, "sparse", context.term_buffer_sparse_file),
         group=_GROUPS[group],
-        group_tag=i64_of(uri, "gtag"),
+        is_response=uri.get("control-mode") == "response",
+        congestion=congestion_of(uri, context),
         window_length=window_length,
         nak_delay_ns=duration_of(uri, "nak-delay", -1),
         untethered_window_limit_ns=window_limit,

@@ -1,4 +1,4 @@
-"""What the parts of the driver's conductor share: settings, the native core, how clients are told, fresh log files."""
+"""What the parts of the driver's conductor share: settings, the native core, how clients are told, logs, names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import socket
 from typing import Any, Final
 
-from aeronpy._core import native
 from aeronpy._core.native import DriverCore
-from aeronpy.driver import directory
 from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.log_files import LogFiles
+from aeronpy.driver.names.naming import Naming
 from aeronpy.driver.replies import Reply
+from aeronpy.driver.resource_agent import ResourceAgent
 from aeronpy.driver.session_ids import SessionIds, wrap_i32
 
 _log: Final = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ _log: Final = logging.getLogger(__name__)
 class Office:
     """One per driver; all of it belongs to the decision thread."""
 
-    def __init__(self, context: MediaDriverContext, core: DriverCore) -> None:
+    def __init__(self, context: MediaDriverContext, core: DriverCore, agent: ResourceAgent) -> None:
         self.context = context
         self.core = core
         self.session_ids = SessionIds(
@@ -29,39 +29,13 @@ class Office:
             context.publication_reserved_session_id_low,
             context.publication_reserved_session_id_high,
         )
+        self.logs = LogFiles(context, core.directory, agent, self.warn)
+        self.naming = Naming(context)
         self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
 
     def send(self, reply: Reply) -> None:
         """Tell all clients."""
         self.core.transmit(reply.type_id, reply.message)
-
-    def log_path(self, kind: str, correlation_id: int) -> str:
-        """The absolute path of a log, as clients are told it."""
-        return directory.log_path(self.core.directory, kind, correlation_id)
-
-    def check_storage(self, term_length: int) -> None:
-        """Refuse a log that would not fit, before anything is mapped; warn when little is left.
-
-        What sparse logs were promised counts as taken: whoever writes into a page that cannot be had dies of SIGBUS.
-        """
-        if not self.context.perform_storage_checks:
-            return
-        needed = native.log_file_length(term_length, self.context.file_page_size)
-        found = os.statvfs(self.core.directory)
-        free = found.f_bavail * found.f_frsize
-        promised = directory.promised_bytes(self.core.directory)
-        if free - promised < needed:
-            raise refuse(
-                ErrorCode.STORAGE_SPACE,
-                f"insufficient usable storage for new log of length={needed} usable={free}, of which {promised} are "
-                f"promised to other logs, in {self.core.directory}: give it more (--shm-size of a container) or set a "
-                "smaller term-length",
-            )
-        if free <= self.context.low_file_store_warning_threshold:
-            self.warn(
-                f"space is running low in {self.core.directory}: threshold="
-                f"{self.context.low_file_store_warning_threshold} usable={free}"
-            )
 
     def warn(self, text: str) -> None:
         """Put a sentence where operators look: the distinct error log, and Python's logging."""

@@ -6,6 +6,8 @@ import re
 from enum import IntEnum
 from typing import Final
 
+from aeronpy.uri import parse_integer
+
 MS: Final = 1_000_000
 S: Final = 1_000_000_000
 MI: Final = 1 << 20
@@ -105,7 +107,7 @@ def parse_naming(given: str) -> str:
 
 def parse_milliseconds(given: str) -> int:
     """Nanoseconds of a plain number of milliseconds."""
-    return int(given) * MS
+    return parse_integer(given.strip(), -(1 << 43), 1 << 43) * MS
 
 
 def parse_group(given: str) -> str:
@@ -132,9 +134,6 @@ def parse_port_range(given: str) -> tuple[int, int]:
     return low, high
 
 
-def parse_processors(given: str) -> int:
-    """A processor's number, -1 for any; ValueError for anything else."""
-    number = int(given)
-    if number < -1:
-        raise ValueError(f"{given!r} is no processor's number, nor -1 for any")
-    return number
+def parse_i32(given: str) -> int:
+    """A number of 32 bits; ValueError for any other."""
+    return parse_integer(given.strip(), -(1 << 31), (1 << 31) - 1)

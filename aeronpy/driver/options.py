@@ -11,9 +11,8 @@ from aeronpy.driver.option_values import MI, MS, S, ThreadingMode
 
 RING_TRAILER: Final = 768
 BROADCAST_TRAILER: Final = 128
-_TERM_MIN: Final = 64 << 10
-_TERM_MAX: Final = 1 << 30
-_I32_MIN: Final = -(1 << 31)
+_TERM_MIN: Final = 1024  # shorter than any that is accepted: a start says so, as the reference driver does
+_US: Final = 1000
 _I32_MAX: Final = (1 << 31) - 1
 _I64_MAX: Final = (1 << 63) - 1
 
@@ -42,7 +41,7 @@ class ProcessOptions(Settings):
     counters_buffer_length = size("aeron.counters.buffer.length", 8 * MI, minimum=MI, maximum=500 * MI)
     error_buffer_length = size("aeron.error.buffer.length", 4 * MI, minimum=4 * MI)
     loss_report_buffer_length = size("aeron.loss.report.buffer.length", MI, minimum=1024)
-    file_page_size = size("aeron.file.page.size", 4 << 10, minimum=4 << 10, maximum=1 << 30)
+    file_page_size = size("aeron.file.page.size", 4 << 10, minimum=4 << 10)
     term_buffer_sparse_file = boolean("aeron.term.buffer.sparse.file", True)
     perform_storage_checks = boolean("aeron.perform.storage.checks", True)
     low_file_store_warning_threshold = size("aeron.low.file.store.warning.threshold", 160 * MI, maximum=_I64_MAX)
@@ -63,12 +62,12 @@ class ProcessOptions(Settings):
 class TimeOptions(Settings):
     """Intervals, time-outs, thresholds; nanoseconds."""
 
-    timer_interval = duration("aeron.timer.interval", S, minimum_ns=1)
-    client_liveness_timeout = duration("aeron.client.liveness.timeout", 10 * S)
-    image_liveness_timeout = duration("aeron.image.liveness.timeout", 10 * S)
-    publication_linger_timeout = duration("aeron.publication.linger.timeout", 5 * S)
-    publication_unblock_timeout = duration("aeron.publication.unblock.timeout", 15 * S)
-    publication_connection_timeout = duration("aeron.publication.connection.timeout", 5 * S)
+    timer_interval = duration("aeron.timer.interval", S, minimum_ns=_US)
+    client_liveness_timeout = duration("aeron.client.liveness.timeout", 10 * S, minimum_ns=_US)
+    image_liveness_timeout = duration("aeron.image.liveness.timeout", 10 * S, minimum_ns=_US)
+    publication_linger_timeout = duration("aeron.publication.linger.timeout", 5 * S, minimum_ns=_US)
+    publication_unblock_timeout = duration("aeron.publication.unblock.timeout", 15 * S, minimum_ns=_US)
+    publication_connection_timeout = duration("aeron.publication.connection.timeout", 5 * S, minimum_ns=_US)
     untethered_window_limit_timeout = duration("aeron.untethered.window.limit.timeout", 5 * S)
     untethered_linger_timeout = duration(
         "aeron.untethered.linger.timeout", -1, minimum_ns=-1, doc="-1: the window limit time-out"
@@ -88,34 +87,30 @@ class TimeOptions(Settings):
 class StreamOptions(Settings):
     """What streams have unless their channel says otherwise."""
 
-    term_buffer_length = size("aeron.term.buffer.length", 16 * MI, minimum=_TERM_MIN, maximum=_TERM_MAX)
-    ipc_term_buffer_length = size("aeron.ipc.term.buffer.length", 64 * MI, minimum=_TERM_MIN, maximum=_TERM_MAX)
+    term_buffer_length = size("aeron.term.buffer.length", 16 * MI, minimum=_TERM_MIN)
+    ipc_term_buffer_length = size("aeron.ipc.term.buffer.length", 64 * MI, minimum=_TERM_MIN)
     mtu_length = size("aeron.mtu.length", 1408, minimum=32, maximum=65504)
     ipc_mtu_length = size("aeron.ipc.mtu.length", 1408, minimum=32, maximum=65504)
-    publication_term_window_length = size("aeron.publication.term.window.length", 0)
-    ipc_publication_term_window_length = size("aeron.ipc.publication.term.window.length", 0)
+    publication_term_window_length = size("aeron.publication.term.window.length", 0, maximum=1 << 30)
+    ipc_publication_term_window_length = size("aeron.ipc.publication.term.window.length", 0, maximum=1 << 30)
     spies_simulate_connection = boolean("aeron.spies.simulate.connection", False)
     reliable_stream = boolean("aeron.reliable.stream", True)
     tether_subscriptions = boolean("aeron.tether.subscriptions", True)
     rejoin_stream = boolean("aeron.rejoin.stream", True)
     receiver_group_consideration = _Option("aeron.receiver.group.consideration", "infer", values.parse_group)
-    publication_reserved_session_id_low = integer(
-        "aeron.publication.reserved.session.id.low", -1, minimum=_I32_MIN, maximum=_I32_MAX
-    )
-    publication_reserved_session_id_high = integer(
-        "aeron.publication.reserved.session.id.high", 1000, minimum=_I32_MIN, maximum=_I32_MAX
-    )
+    publication_reserved_session_id_low = _Option("aeron.publication.reserved.session.id.low", -1, values.parse_i32)
+    publication_reserved_session_id_high = _Option("aeron.publication.reserved.session.id.high", 1000, values.parse_i32)
     stream_session_limit = integer("aeron.driver.stream.session.limit", _I32_MAX, minimum=1, maximum=_I32_MAX)
     rcv_initial_window_length = size("aeron.rcv.initial.window.length", 128 << 10, minimum=256)
-    rcv_status_message_timeout = duration("aeron.rcv.status.message.timeout", 200 * MS)
-    send_to_status_poll_ratio = integer("aeron.send.to.status.poll.ratio", 6, minimum=1, maximum=_I32_MAX)
+    rcv_status_message_timeout = duration("aeron.rcv.status.message.timeout", 200 * MS, minimum_ns=_US)
+    send_to_status_poll_ratio = integer("aeron.send.to.status.poll.ratio", 6, minimum=1, maximum=255)
     max_resend = integer("aeron.max.resend", 16, minimum=1, maximum=256)
     retransmit_unicast_delay = duration("aeron.retransmit.unicast.delay", 0)
-    retransmit_unicast_linger = duration("aeron.retransmit.unicast.linger", 10 * MS)
+    retransmit_unicast_linger = duration("aeron.retransmit.unicast.linger", 10 * MS, minimum_ns=_US)
     nak_unicast_delay = duration("aeron.nak.unicast.delay", 1000, minimum_ns=1000)
     nak_unicast_retry_delay_ratio = integer("aeron.nak.unicast.retry.delay.ratio", 100, minimum=1, maximum=_I64_MAX)
-    nak_multicast_group_size = integer("aeron.nak.multicast.group.size", 10, minimum=1, maximum=_I64_MAX)
-    nak_multicast_max_backoff = duration("aeron.nak.multicast.max.backoff", 10 * MS)
+    nak_multicast_group_size = integer("aeron.nak.multicast.group.size", 10, minimum=1, maximum=_I32_MAX)
+    nak_multicast_max_backoff = duration("aeron.nak.multicast.max.backoff", 10 * MS, minimum_ns=_US)
 
 
 class SocketOptions(Settings):
@@ -142,7 +137,9 @@ class SocketOptions(Settings):
     multicast_flow_control_rrwm = integer("aeron.multicast.flow.control.rrwm", 4, minimum=1, maximum=_I32_MAX)
     flow_control_receiver_timeout = duration("aeron.flow.control.receiver.timeout", 5 * S)
     flow_control_group_tag = integer("aeron.flow.control.group.tag", -1, minimum=-(1 << 63), maximum=_I64_MAX)
-    flow_control_group_min_size = integer("aeron.flow.control.group.min.size", 0, minimum=0, maximum=_I32_MAX)
+    flow_control_group_min_size = _Option(
+        "aeron.flow.control.group.min.size", 0, values.parse_i32, minimum=0, maximum=_I32_MAX
+    )
     receiver_group_tag = _Option[int | None]("aeron.receiver.group.tag", None, int, doc="tag of status messages")
     congestion_control_supplier = Choice(
         "aeron.CongestionControl.supplier", "default", values.CONGESTION_CONTROLS, doc="default: what cc= says"
@@ -192,11 +189,11 @@ class AgentOptions(Settings):
     native_resource_agent_idle_strategy_init_args = text(
         "aeron.driver.native.resource.agent.idle.strategy.init.args", ""
     )
-    conductor_cpu_affinity = _Option("aeron.conductor.cpu.affinity", -1, values.parse_processors)
-    sender_cpu_affinity = _Option("aeron.sender.cpu.affinity", -1, values.parse_processors)
-    receiver_cpu_affinity = _Option("aeron.receiver.cpu.affinity", -1, values.parse_processors)
-    native_resource_agent_cpu_affinity = _Option(
-        "aeron.driver.native.resource.agent.cpu.affinity", -1, values.parse_processors
+    conductor_cpu_affinity = integer("aeron.conductor.cpu.affinity", -1, minimum=-1, maximum=255)
+    sender_cpu_affinity = integer("aeron.sender.cpu.affinity", -1, minimum=-1, maximum=255)
+    receiver_cpu_affinity = integer("aeron.receiver.cpu.affinity", -1, minimum=-1, maximum=255)
+    native_resource_agent_cpu_affinity = integer(
+        "aeron.driver.native.resource.agent.cpu.affinity", -1, minimum=-1, maximum=255
     )
     cpuset_affinity = boolean("aeron.driver.cpuset.affinity", False, doc="affinities count within the process's set")
     cpuset_warnings_as_errors = boolean("aeron.driver.cpuset.warnings.as.errors", False)

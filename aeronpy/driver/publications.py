@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from aeronpy._core.native import IpcPublicationCore, NetworkPublicationCore
-from aeronpy.driver import directory, replies
+from aeronpy._core.native import DriverLog, IpcPublicationCore, NetworkPublicationCore
+from aeronpy.driver import log_files, replies
 from aeronpy.driver.commands import AddPublication
 from aeronpy.driver.counters import CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.office import Office
 from aeronpy.driver.publication_params import PublicationParams
 from aeronpy.driver.streams import Stream
+from aeronpy.driver.tasks import Task
 
 PublicationCore = IpcPublicationCore | NetworkPublicationCore
+
+
+class FreshLog(NamedTuple):
+    """A log that nobody runs yet, and the session id that it was made for."""
+
+    session_id: int
+    log: DriverLog
 
 
 class Publication(Stream):
     """One log, held by one or more adds."""
 
-    def __init__(self, office: Office, command: AddPublication, params: PublicationParams, session_id: int) -> None:
-        registration_id = command.correlation_id
-        path = office.log_path(directory.PUBLICATIONS, registration_id)
-        super().__init__(office, registration_id, session_id, command.stream_id, path)
+    def __init__(self, office: Office, command: AddPublication, params: PublicationParams, fresh: FreshLog) -> None:
+        registration_id, session_id = command.correlation_id, fresh.session_id
+        super().__init__(office, registration_id, session_id, command.stream_id, fresh.log.path)
         self.channel = command.channel
         self.params = params
         self.is_exclusive = command.is_exclusive
@@ -42,21 +49,13 @@ class Publication(Stream):
             start = params.start_position
             self.pub_pos_id = self._counters.add(CounterType.PUB_POS, start, name=f"pub-pos ({kind})")
             self.limit_id = self._counters.add(CounterType.PUB_LMT, start)
-            self.core = self._open(self._log_settings())
+            self.core = self._open(fresh.log)
         except BaseException:
             self._counters.free()
             raise
 
-    def _log_settings(self) -> dict[str, Any]:
-        settings = self.params.log_settings(self.office.log_settings(), is_exclusive=self.is_exclusive)
-        return settings | {
-            "correlation_id": self.image_id,
-            "session_id": self.session_id,
-            "stream_id": self.stream_id,
-        }
-
-    def _open(self, log_settings: dict[str, Any]) -> PublicationCore:
-        """Make log and native half; the counters are there."""
+    def _open(self, log: DriverLog) -> PublicationCore:
+        """Make the native half, which takes the log over; the counters are there."""
         raise NotImplementedError
 
     @property
@@ -103,12 +102,20 @@ class Publication(Stream):
     def free(self) -> None:
         """The agents let go of it: nothing stays."""
         self.unlink_all()
-        self.core.free()
         self._counters.free()
-        directory.remove_log(self.path)
+        self.office.logs.free(self.core.free, self.path)
 
 
 P = TypeVar("P", bound=Publication)
+
+
+class _InMaking(NamedTuple):
+    """A publication whose log is being made: others wait to share it, and nobody else gets its session id."""
+
+    medium: int
+    stream_id: int
+    session_id: int
+    is_exclusive: bool
 
 
 class Publications(Generic[P]):
@@ -117,6 +124,7 @@ class Publications(Generic[P]):
     def __init__(self, office: Office) -> None:
         self._office = office
         self._publications: dict[int, P] = {}
+        self._in_making: set[_InMaking] = set()
 
     def __iter__(self) -> Iterator[P]:
         return iter(list(self._publications.values()))
@@ -137,9 +145,39 @@ class Publications(Generic[P]):
             )
         return params.session_id
 
+    def _make_log(
+        self, command: AddPublication, params: PublicationParams, session_id: int, medium: int, extra: dict[str, Any]
+    ) -> Task[FreshLog]:
+        """The log of a new publication over ``medium``: an endpoint's id, or 0 for IPC; ``extra``: more metadata."""
+        settings = params.log_settings(self._office.log_settings(), is_exclusive=command.is_exclusive)
+        settings |= {
+            "correlation_id": command.correlation_id,
+            "session_id": session_id,
+            "stream_id": command.stream_id,
+        }
+        place = _InMaking(medium, command.stream_id, session_id, command.is_exclusive)
+        self._in_making.add(place)
+        try:
+            return FreshLog(session_id, (yield from self._office.logs.make(log_files.PUBLICATION, settings | extra)))
+        finally:
+            self._in_making.discard(place)
+
+    def _is_shared_in_making(self, medium: int, stream_id: int) -> bool:
+        """Is one being made that another add could have too?"""
+        return any(
+            (one.medium, one.stream_id, one.is_exclusive) == (medium, stream_id, False) for one in self._in_making
+        )
+
+    def _is_taken(self, medium: int, stream_id: int, session_id: int) -> bool:
+        """Is somebody getting this session id?"""
+        return any(
+            (one.medium, one.stream_id, one.session_id) == (medium, stream_id, session_id) for one in self._in_making
+        )
+
     def has_session(self, stream_id: int, session_id: int) -> bool:
         """Is the session id in use on the stream?"""
-        return any(one.stream_id == stream_id and one.session_id == session_id for one in self)
+        everyone = [*self, *self._in_making]
+        return any((one.stream_id, one.session_id) == (stream_id, session_id) for one in everyone)
 
     def on_gone(self, registration_id: int) -> P | None:
         """The core let go of one."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from aeronpy._core.native import SendEndpointCore
-from aeronpy.driver.channel_endpoints import ChannelEndpoint
+from aeronpy.driver.addresses import Address
+from aeronpy.driver.channel_endpoints import ChannelEndpoint, when_there_is_room
 from aeronpy.driver.office import Office
 from aeronpy.driver.udp_channel import UdpChannel
 
@@ -20,6 +21,10 @@ class SendEndpoint(ChannelEndpoint):
         """The native half."""
         assert isinstance(self._core, SendEndpointCore)
         return self._core
+
+    def _start(self) -> None:
+        self.counters.bound(str(Address.unpack(self.core.bound_address())))
+        when_there_is_room(self.core.add)
 
     @property
     def is_used(self) -> bool:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from aeronpy.driver import replies
 from aeronpy.driver.channel_values import SPY_CHANNEL_PREFIX, flag_of, i32_of, parse_channel
-from aeronpy.driver.commands import AddSubscription
+from aeronpy.driver.commands import AddSubscription, Destination
 from aeronpy.driver.counters import NULL_ID
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.subscriptions import Subscriptions
+from aeronpy.driver.tasks import Task
 from aeronpy.driver.udp_channel import UdpChannel
 
 
@@ -32,26 +33,36 @@ class SpySubscription(Subscription):
 class SpySubscriptions(Subscriptions[SpySubscription]):
     """Subscriptions to ``aeron-spy:aeron:udp``."""
 
-    def add(self, command: AddSubscription) -> SpySubscription:
+    def add(self, command: AddSubscription) -> Task[SpySubscription]:
         """Known, and answered; the caller links what matches."""
+        self._clients.get_or_add(command.client_id)
+        subscription = yield from self._open(command, command.correlation_id, command.stream_id)
+        self._office.send(replies.subscription_ready(command.correlation_id, NULL_ID))
+        return subscription
+
+    def add_destination(self, command: Destination, stream_id: int) -> Task[SpySubscription]:
+        """One more part of a multi-destination subscription; the caller answers, and links what matches."""
+        return (yield from self._open(command, command.registration_id, stream_id))
+
+    def _open(
+        self, command: AddSubscription | Destination, registration_id: int, stream_id: int
+    ) -> Task[SpySubscription]:
         uri = parse_channel(command.channel)
         if not uri.is_udp:
             raise refuse(ErrorCode.INVALID_CHANNEL, f"a spy needs a UDP channel: {command.channel}")
         context = self._office.context
         plain = command.channel.removeprefix(SPY_CHANNEL_PREFIX)
         subscription = SpySubscription(
-            command.correlation_id,
+            registration_id,
             command.client_id,
-            command.stream_id,
+            stream_id,
             command.channel,
             i32_of(uri, "session-id"),
             flag_of(uri, "tether", context.tether_subscriptions),
             flag_of(uri, "rejoin", context.rejoin_stream),
-            udp=UdpChannel.parse(plain, uri, context),
+            udp=(yield from self._office.naming.parse_channel(plain, uri)),
         )
-        self._clients.get_or_add(command.client_id)
         self._subscriptions.append(subscription)
-        self._office.send(replies.subscription_ready(command.correlation_id, NULL_ID))
         return subscription
 
     def link(self, subscription: SpySubscription, stream: Stream, udp: UdpChannel) -> None:

@@ -21,7 +21,10 @@ class ReadableCore(Protocol):
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """One ADD_SUBSCRIPTION, or one of the destinations of a multi-destination one."""
+    """One ADD_SUBSCRIPTION, or one of the destinations of a multi-destination one.
+
+    A response subscription (``is_response``) takes nothing until it is told the session that answers it.
+    """
 
     registration_id: int
     client_id: int
@@ -30,11 +33,14 @@ class Subscription:
     session_id: int | None
     tether: bool
     rejoin: bool
+    is_response: bool = field(default=False, kw_only=True)
     streams: set[Stream] = field(default_factory=set, init=False, kw_only=True)
 
     def takes(self, stream_id: int, session_id: int) -> bool:
         """Does it want this stream of this session?"""
-        return stream_id == self.stream_id and self.session_id in (None, session_id)
+        if stream_id != self.stream_id:
+            return False
+        return not self.is_response if self.session_id is None else self.session_id == session_id
 
 
 class Stream:

@@ -10,6 +10,9 @@
 
 enum { EVENTS_PER_CYCLE = 256, AWAITING_SLEEP_NS = 100000, WATCHED_INITIAL = 64 };
 
+/* A driver that is silent for this part of its time-out may have been replaced by one started in its place. */
+enum { SUSPECT_PARTS = 4 };
+
 /* --- ids --- */
 
 /* Index of the first watched id that is not less than id. */
@@ -79,17 +82,9 @@ void apy_client_core_unwatch(apy_client_core_t *core, int64_t id)
 
 /* --- events --- */
 
-static void push(apy_client_core_t *core, int32_t type, const uint8_t *body, int32_t length)
+static void append(apy_client_core_t *core, apy_client_event_t *event)
 {
-    apy_client_event_t *event = malloc(sizeof(*event) + (size_t)length);
-    if (event == NULL) {
-        return; /* its caller times out; nothing better can be done here */
-    }
     event->next = NULL;
-    event->type = type;
-    event->length = length;
-    memcpy(event->body, body, (size_t)length);
-
     pthread_mutex_lock(&core->lock);
     if (core->last == NULL) {
         core->first = event;
@@ -125,18 +120,40 @@ void apy_client_core_wake(apy_client_core_t *core)
     apy_wake_signal(&core->events);
 }
 
+/* Its event was allocated with the core, so that even a lack of memory can be told. */
 static __attribute__((format(printf, 3, 4))) void terminate(apy_client_core_t *core, int32_t reason, const char *format,
                                                             ...)
 {
-    uint8_t body[sizeof(reason) + APY_ERROR_TEXT_MAX];
+    apy_client_event_t *event = core->last_event;
+    if (event == NULL) {
+        return; /* it has ended already, for an earlier reason */
+    }
+    core->last_event = NULL;
     va_list arguments;
     va_start(arguments, format);
-    const int written = vsnprintf((char *)body + sizeof(reason), APY_ERROR_TEXT_MAX, format, arguments);
+    const int written = vsnprintf((char *)event->body + sizeof(reason), APY_ERROR_TEXT_MAX, format, arguments);
     va_end(arguments);
     const int length = written < APY_ERROR_TEXT_MAX ? written : APY_ERROR_TEXT_MAX - 1;
-    memcpy(body, &reason, sizeof(reason));
+    memcpy(event->body, &reason, sizeof(reason));
+    event->type = APY_CLIENT_TERMINATED;
+    event->length = (int32_t)sizeof(reason) + (length > 0 ? length : 0);
     apy_store_release_i32(&core->is_terminated, 1);
-    push(core, APY_CLIENT_TERMINATED, body, (int32_t)sizeof(reason) + (length > 0 ? length : 0));
+    append(core, event);
+}
+
+/* Queue an event. One that cannot be kept ends the client: what it should have told would be missing for ever. */
+static bool push(apy_client_core_t *core, int32_t type, const uint8_t *body, int32_t length)
+{
+    apy_client_event_t *event = malloc(sizeof(*event) + (size_t)length);
+    if (event == NULL) {
+        terminate(core, APY_CLIENT_ENDED_MEMORY, "no memory to keep an event %#x of %d bytes", (unsigned)type, length);
+        return false;
+    }
+    event->type = type;
+    event->length = length;
+    memcpy(event->body, body, (size_t)length);
+    append(core, event);
+    return true;
 }
 
 static bool concerns_us(apy_client_core_t *core, int32_t type, const uint8_t *body, int32_t length)
@@ -185,8 +202,8 @@ static int receive_events(apy_client_core_t *core)
                           (long long)id);
                 return events;
             }
-        } else if (concerns_us(core, type, body, length)) {
-            push(core, type, body, length);
+        } else if (concerns_us(core, type, body, length) && !push(core, type, body, length)) {
+            return events;
         }
     }
     return events;
@@ -222,18 +239,39 @@ static void check_heartbeat_counter(apy_client_core_t *core, int64_t now_ns)
     core->last_keepalive_ns = now_ns;
 }
 
+/* Whether another driver, started later, lives in the directory: this one's file is then nobody's any more. */
+static bool is_replaced(const apy_client_core_t *core)
+{
+    apy_cnc_t other;
+    const int rc = apy_cnc_map(&other, core->directory, false);
+    if (rc < 0) {
+        return rc == APY_E_VERSION; /* only a driver of another make writes another version */
+    }
+    const bool is_other =
+        other.header->start_ms != core->cnc->header->start_ms || other.header->pid != core->cnc->header->pid;
+    const int64_t heartbeat_ms = apy_load_acquire_i64(other.ring.heartbeat_ms);
+    const bool is_live =
+        heartbeat_ms > 0 && apy_epoch_ms(&core->clock) - heartbeat_ms <= core->params.driver_timeout_ms;
+    apy_cnc_close(&other);
+    return is_other && is_live;
+}
+
 static void check_driver(apy_client_core_t *core)
 {
     const int64_t heartbeat_ms = apy_load_acquire_i64(core->cnc->ring.heartbeat_ms);
     if (heartbeat_ms == -1) {
-        terminate(core, APY_CLIENT_ENDED_DRIVER_TIMEOUT, "the media driver has been shutdown");
+        terminate(core, APY_CLIENT_ENDED_DRIVER_SHUTDOWN, "the media driver in %s has been shutdown", core->directory);
         return;
     }
     const int64_t age_ms = apy_epoch_ms(&core->clock) - heartbeat_ms;
-    if (age_ms > core->params.driver_timeout_ms) {
+    if (age_ms > core->params.driver_timeout_ms / SUSPECT_PARTS && is_replaced(core)) {
+        terminate(core, APY_CLIENT_ENDED_DRIVER_REPLACED,
+                  "the media driver in %s gave its last heartbeat %lld ms ago, and another one was started there",
+                  core->directory, (long long)age_ms);
+    } else if (age_ms > core->params.driver_timeout_ms) {
         terminate(core, APY_CLIENT_ENDED_DRIVER_TIMEOUT,
-                  "the media driver gave its last heartbeat %lld ms ago: the limit is %lld ms", (long long)age_ms,
-                  (long long)core->params.driver_timeout_ms);
+                  "the media driver in %s gave its last heartbeat %lld ms ago: the limit is %lld ms", core->directory,
+                  (long long)age_ms, (long long)core->params.driver_timeout_ms);
     }
 }
 
@@ -274,6 +312,13 @@ int apy_client_core_do_work(void *state)
 
 /* --- life --- */
 
+static int fail_init(apy_client_core_t *core, int rc)
+{
+    free(core->last_event);
+    free(core->directory);
+    return rc;
+}
+
 int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_client_params_t *params, apy_clock_t clock)
 {
     if (params->inter_service_timeout_ns <= params->keepalive_interval_ns) {
@@ -285,13 +330,18 @@ int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_clie
                         APY_CLIENT_NAME_MAX);
     }
     memset(core, 0, sizeof(*core));
+    core->last_event = malloc(sizeof(*core->last_event) + sizeof(int32_t) + APY_ERROR_TEXT_MAX);
+    core->directory = strdup(params->directory);
+    if (core->last_event == NULL || core->directory == NULL) {
+        return fail_init(core, apy_fail(APY_E_MEMORY, "no memory for a client"));
+    }
     core->cnc = cnc;
     core->clock = clock;
     core->params = *params;
     core->heartbeat_id = -1;
     const int rc = apy_broadcast_receiver_init(&core->receiver, cnc->to_clients, cnc->header->to_clients_length);
     if (rc < 0) {
-        return rc;
+        return fail_init(core, rc);
     }
     snprintf(core->label, sizeof(core->label), " name=%s version=%s commit=%s", params->client_name, params->version,
              params->commit);
@@ -312,6 +362,8 @@ void apy_client_core_free(apy_client_core_t *core)
     while ((event = apy_client_core_next_event(core)) != NULL) {
         free(event);
     }
+    free(core->last_event);
+    free(core->directory);
     free(core->watched);
     apy_broadcast_receiver_free(&core->receiver);
     pthread_mutex_destroy(&core->lock);
@@ -329,12 +381,19 @@ static int work_and_sleep(void *state)
     return work;
 }
 
-int apy_client_core_start(apy_client_core_t *core)
+int apy_client_core_start(apy_client_core_t *core, const apy_idle_t *idle)
 {
-    const apy_agent_t agent = {.role_name = "aeron-client", .do_work = work_and_sleep, .state = core};
-    apy_idle_t idle;
-    const int rc = apy_idle_init(&idle, "noop", NULL);
-    return rc < 0 ? rc : apy_agent_runner_start(&core->runner, &agent, 1, &idle, "aeron-client", -1);
+    apy_agent_t agent = {.role_name = "aeron-client", .do_work = apy_client_core_do_work, .state = core};
+    apy_idle_t none;
+    if (idle == NULL) {
+        const int rc = apy_idle_init(&none, "noop", NULL);
+        if (rc < 0) {
+            return rc;
+        }
+        agent.do_work = work_and_sleep;
+        idle = &none;
+    }
+    return apy_agent_runner_start(&core->runner, &agent, 1, idle, "aeron-client", -1);
 }
 
 void apy_client_core_stop(apy_client_core_t *core)

@@ -29,6 +29,17 @@ static int check_major(const char *directory, int32_t version)
     return APY_OK;
 }
 
+/* A client uses what its version promises: a driver of an earlier minor version lacks some of that. */
+static int check_minor(const char *directory, int32_t version)
+{
+    if ((version >> 8 & 0xFF) < (APY_CNC_VERSION >> 8 & 0xFF)) {
+        return apy_fail(APY_E_VERSION, "CnC file in %s has version %d.%d.%d, a client needs %d.%d or later of it",
+                        directory, version >> 16, version >> 8 & 0xFF, version & 0xFF, APY_CNC_VERSION >> 16,
+                        APY_CNC_VERSION >> 8 & 0xFF);
+    }
+    return APY_OK;
+}
+
 static int path_of(char *path, const char *directory)
 {
     const int length = snprintf(path, PATH_MAX, "%s/%s", directory, APY_CNC_FILE);
@@ -198,6 +209,9 @@ static int map_checked(apy_cnc_t *cnc, const char *directory, bool writable, obs
     }
     apy_cnc_t mapped = {0};
     rc = apy_mapping_open(&mapped.mapping, path, writable);
+    if (rc == APY_E_NOT_FOUND) {
+        rc = apy_fail(rc, "CnC file not created: there is no %s", path);
+    }
     if (rc < 0) {
         return blocked(obstacle, rc, FILE_POLL_MS);
     }
@@ -209,7 +223,8 @@ static int map_checked(apy_cnc_t *cnc, const char *directory, bool writable, obs
                       APY_CNC_HEADER_LENGTH);
         rc = blocked(obstacle, rc, FILE_POLL_MS);
     } else if (apy_load_acquire_i32(&header->version) == 0) {
-        rc = apy_fail(APY_E_STATE, "CnC file %s is not ready: its driver has not finished starting", path);
+        rc = apy_fail(APY_E_STATE, "CnC file %s is created but not initialised: its driver has not finished starting",
+                      path);
         rc = blocked(obstacle, rc, READY_POLL_MS);
     } else if ((rc = check_major(directory, header->version)) < 0 || (rc = check_lengths(header)) < 0) {
         rc = blocked(obstacle, rc, 0);
@@ -242,6 +257,11 @@ static int map_live(apy_cnc_t *cnc, const char *directory, int64_t timeout_ms, o
     if (rc < 0) {
         return rc;
     }
+    rc = check_minor(directory, mapped.header->version);
+    if (rc < 0) {
+        apy_cnc_close(&mapped);
+        return blocked(obstacle, rc, 0);
+    }
     const apy_clock_t clock = apy_clock_system();
     const int64_t heartbeat_ms = apy_load_acquire_i64(mapped.ring.heartbeat_ms);
     const int64_t age_ms = heartbeat_age(&mapped, &clock);
@@ -251,7 +271,8 @@ static int map_live(apy_cnc_t *cnc, const char *directory, int64_t timeout_ms, o
     }
 
     if (heartbeat_ms == 0) {
-        rc = apy_fail(APY_E_STATE, "the driver in %s has not given a heartbeat yet", directory);
+        rc = apy_fail(APY_E_STATE, "no driver heartbeat detected in %s: its driver has not finished starting",
+                      directory);
     } else if (heartbeat_ms < 0) {
         rc = apy_fail(APY_E_STATE, "the driver in %s has shut down", directory);
     } else {

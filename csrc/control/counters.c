@@ -38,6 +38,16 @@ static value_t *value_of(const apy_counters_reader_t *reader, int32_t counter_id
     return (value_t *)(uintptr_t)(reader->values + (int64_t)counter_id * APY_COUNTER_VALUE_LENGTH);
 }
 
+int32_t apy_counter_state(const apy_counters_reader_t *reader, int32_t counter_id)
+{
+    return apy_load_acquire_i32(&metadata_of(reader, counter_id)->state);
+}
+
+int64_t apy_counter_free_deadline_ms(const apy_counters_reader_t *reader, int32_t counter_id)
+{
+    return apy_load_acquire_i64(&metadata_of(reader, counter_id)->free_deadline_ms);
+}
+
 static int check_id(const apy_counters_reader_t *reader, int32_t counter_id)
 {
     if (counter_id < 0 || counter_id >= reader->count_max) {

@@ -82,9 +82,37 @@ void apy_transport_poller_remove(apy_transport_poller_t *poller, const apy_udp_t
     }
 }
 
+/* Room for the kernel's times, or none: the system uses it up with each call. */
+static void make_room(apy_transport_poller_t *poller, bool wants_times)
+{
+    if (!wants_times && !poller->has_controls) {
+        return;
+    }
+    for (int i = 0; i < poller->io_vector; i++) {
+        struct msghdr *header = &poller->messages[i].msg_hdr;
+        header->msg_control = wants_times ? poller->controls[i].room : NULL;
+        header->msg_controllen = wants_times ? sizeof(poller->controls[i].room) : 0;
+    }
+    poller->has_controls = wants_times;
+}
+
+static int64_t time_of(struct msghdr *header)
+{
+    for (struct cmsghdr *each = CMSG_FIRSTHDR(header); each != NULL; each = CMSG_NXTHDR(header, each)) {
+        if (each->cmsg_level == SOL_SOCKET && each->cmsg_type == SCM_TIMESTAMPNS) {
+            struct timespec time;
+            memcpy(&time, CMSG_DATA(each), sizeof(time));
+            return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+        }
+    }
+    return 0;
+}
+
 static int receive(apy_transport_poller_t *poller, const apy_polled_t *entry, apy_datagram_handler handler,
                    void *context, int64_t *bytes)
 {
+    const bool has_times = entry->transport->has_times;
+    make_room(poller, has_times);
     const int taken = recvmmsg(entry->transport->fd, poller->messages, (unsigned int)poller->io_vector, 0, NULL);
     if (taken < 0) {
         /* A refused connection is the echo of an earlier datagram to a port where nobody listens. */
@@ -95,11 +123,12 @@ static int receive(apy_transport_poller_t *poller, const apy_polled_t *entry, ap
     }
     for (int i = 0; i < taken; i++) {
         struct mmsghdr *message = &poller->messages[i];
-        uint8_t *datagram = poller->vectors[i].iov_base;
+        const apy_datagram_t datagram = {poller->vectors[i].iov_base, message->msg_len, &poller->sources[i],
+                                         has_times ? time_of(&message->msg_hdr) : 0};
         *bytes += message->msg_len;
         message->msg_hdr.msg_namelen = sizeof(poller->sources[i]);
-        if (!apy_loss_interceptor_drops(&poller->loss, datagram, message->msg_len)) {
-            handler(context, entry->owner, datagram, message->msg_len, &poller->sources[i]);
+        if (!apy_loss_interceptor_drops(&poller->loss, datagram.data, datagram.length)) {
+            handler(context, entry->owner, &datagram);
         }
     }
     return taken;

@@ -133,6 +133,13 @@ void apy_udp_transport_close(apy_udp_transport_t *transport)
     }
 }
 
+int apy_udp_transport_ask_times(apy_udp_transport_t *transport)
+{
+    const int rc = set_int(transport->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
+    transport->has_times = rc == APY_OK;
+    return rc;
+}
+
 /* What a full socket, a signal, or the echo of an earlier datagram to a closed port says: nothing happened. */
 static bool is_expected(int error)
 {

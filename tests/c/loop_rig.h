@@ -19,6 +19,7 @@ typedef struct loop {
     apy_receiver_t *receiver;
     apy_send_endpoint_t *send_endpoint;
     apy_receive_endpoint_t *receive_endpoint;
+    apy_receive_destination_t *destination;
     apy_network_publication_t *publication;
     apy_image_t *image; /* release, by the core */
     apy_log_t publication_log, image_log;
@@ -40,9 +41,10 @@ static inline loop_t *loop_open(rig_t *rig, const struct sockaddr_storage *to, s
     loop->seed = 20240607;
     apy_udp_channel_t channel = {.has_explicit_endpoint = true, .so_rcvbuf = 1 << 20, APY_NO_TIMESTAMPS};
     channel.remote_data = channel.remote_control = channel.local_data = channel.local_control = rig_address(0);
-    CHECK_EQ(apy_receive_endpoint_open(&rig->context, &channel, 1, &loop->statuses[0], &loop->receive_endpoint),
+    CHECK_EQ(apy_receive_endpoint_create(&rig->context, &channel, 1, &loop->statuses[0], &loop->receive_endpoint),
              APY_OK);
-    *receive_address = *apy_receive_endpoint_bound_address(loop->receive_endpoint);
+    CHECK_EQ(apy_receive_destination_open(loop->receive_endpoint, &channel, 1, &loop->destination), APY_OK);
+    *receive_address = *apy_receive_destination_bound_address(loop->destination);
     channel.remote_data = channel.remote_control = to != NULL ? *to : *receive_address;
     CHECK_EQ(apy_send_endpoint_open(&rig->context, &channel, 2, &loop->statuses[1], &loop->send_endpoint), APY_OK);
 
@@ -72,7 +74,7 @@ static inline loop_t *loop_open(rig_t *rig, const struct sockaddr_storage *to, s
     CHECK_EQ(apy_receiver_create(&rig->context, &loop->receiver), APY_OK);
     CHECK_EQ(apy_sender_add_endpoint(loop->sender, loop->send_endpoint), APY_OK);
     CHECK_EQ(apy_sender_add_publication(loop->sender, loop->publication), APY_OK);
-    CHECK_EQ(apy_receiver_add_endpoint(loop->receiver, loop->receive_endpoint), APY_OK);
+    CHECK_EQ(apy_receiver_add_destination(loop->receiver, loop->destination), APY_OK);
     CHECK_EQ(apy_receiver_add_stream(loop->receiver, loop->receive_endpoint, 1001), APY_OK);
     return loop;
 }
@@ -87,6 +89,7 @@ static inline void loop_close(loop_t *loop)
         apy_log_close(&loop->image_log);
     }
     apy_send_endpoint_free(loop->send_endpoint);
+    apy_receive_destination_free(loop->destination);
     apy_receive_endpoint_free(loop->receive_endpoint);
     free(loop);
 }
@@ -118,8 +121,9 @@ static inline void loop_on_inbox(void *context, int32_t type, const uint8_t *mes
         .window_length = LOOP_TERM_LENGTH / 2,
         .reliable = true,
         .nak_delay_ns = -1,
+        .mtu = setup.setup.mtu,
+        .destination_id = setup.destination_id,
         .source = setup.source,
-        .control = setup.control,
         .channel = "aeron:udp?endpoint=localhost:0",
         .source_identity = "127.0.0.1:0",
         .rcv_hwm = &loop->rcv_hwm,

@@ -20,6 +20,8 @@ typedef struct receiver_rig {
     rig_t *rig;
     apy_receiver_t *receiver;
     apy_receive_endpoint_t *endpoint;
+    apy_receive_destination_t *destination;
+    apy_udp_channel_t channel;
     apy_image_t *image;
     apy_log_t log;
     apy_image_params_t params;
@@ -29,22 +31,18 @@ typedef struct receiver_rig {
     uint8_t datagram[65536];
 } receiver_rig_t;
 
-static inline receiver_rig_t *receiver_rig_open(void)
+/* Everything but the endpoint, for a test to say what channel it has. */
+static inline receiver_rig_t *receiver_rig_prepare(void)
 {
     receiver_rig_t *r = calloc(1, sizeof(*r));
     CHECK(r != NULL);
     r->rig = rig_open();
     r->rig->context.next_receiver_id = (int64_t)UINT64_C(0xbb2f33daabed3e78); /* of the captures */
     r->publisher = rig_socket(&r->publisher_address);
-    apy_udp_channel_t channel = {.has_explicit_endpoint = true, .so_rcvbuf = 4 << 20, APY_NO_TIMESTAMPS};
-    channel.remote_data = channel.remote_control = rig_address(0);
-    channel.local_data = channel.local_control = rig_address(0);
-    CHECK_EQ(apy_receive_endpoint_open(&r->rig->context, &channel, 6, &r->status, &r->endpoint), APY_OK);
-    CHECK_EQ(r->status, 1);
-    r->receiver_address = *apy_receive_endpoint_bound_address(r->endpoint);
+    r->channel = (apy_udp_channel_t){.has_explicit_endpoint = true, .so_rcvbuf = 4 << 20, APY_NO_TIMESTAMPS};
+    r->channel.remote_data = r->channel.remote_control = rig_address(0);
+    r->channel.local_data = r->channel.local_control = rig_address(0);
     CHECK_EQ(apy_receiver_create(&r->rig->context, &r->receiver), APY_OK);
-    CHECK_EQ(apy_receiver_add_endpoint(r->receiver, r->endpoint), APY_OK);
-    CHECK_EQ(apy_receiver_add_stream(r->receiver, r->endpoint, STREAM), APY_OK);
     r->params = (apy_image_params_t){
         .correlation_id = 88,
         .session_id = SESSION,
@@ -52,20 +50,38 @@ static inline receiver_rig_t *receiver_rig_open(void)
         .initial_term_id = TERM,
         .active_term_id = TERM,
         .window_length = WINDOW,
+        .mtu = 1408,
         .reliable = true,
         .rejoin = true,
         .nak_delay_ns = -1,
         .untethered_window_limit_ns = 5 * RIG_SECOND,
         .untethered_linger_ns = 5 * RIG_SECOND,
         .untethered_resting_ns = 10 * RIG_SECOND,
+        .destination_id = 6,
         .source = r->publisher_address,
-        .control = r->publisher_address,
         .channel = "aeron:udp?endpoint=127.0.0.1:0",
         .source_identity = "127.0.0.1:1",
         .rcv_hwm = &r->rcv_hwm,
         .rcv_pos = &r->rcv_pos,
         .naks_sent = &r->naks_sent,
     };
+    return r;
+}
+
+/* The endpoint of r->channel, id 6, with a destination of the same channel and id. */
+static inline void receiver_rig_start(receiver_rig_t *r)
+{
+    CHECK_EQ(apy_receive_endpoint_create(&r->rig->context, &r->channel, 6, &r->status, &r->endpoint), APY_OK);
+    CHECK_EQ(apy_receive_destination_open(r->endpoint, &r->channel, 6, &r->destination), APY_OK);
+    r->receiver_address = *apy_receive_destination_bound_address(r->destination);
+    CHECK_EQ(apy_receiver_add_destination(r->receiver, r->destination), APY_OK);
+    CHECK_EQ(apy_receiver_add_stream(r->receiver, r->endpoint, STREAM), APY_OK);
+}
+
+static inline receiver_rig_t *receiver_rig_open(void)
+{
+    receiver_rig_t *r = receiver_rig_prepare();
+    receiver_rig_start(r);
     return r;
 }
 
@@ -173,6 +189,7 @@ static inline void receiver_rig_close(receiver_rig_t *r)
 {
     apy_receiver_free(r->receiver);
     apy_image_free(r->image);
+    apy_receive_destination_free(r->destination);
     apy_receive_endpoint_free(r->endpoint);
     close(r->publisher);
     rig_close(r->rig);

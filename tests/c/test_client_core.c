@@ -10,6 +10,19 @@
 
 enum { MS = 1000000 };
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CAN_FAIL_MALLOC
+static int fails_malloc;
+
+/* The C library's own allocator stays reachable beside one of the program's. */
+extern void *__libc_malloc(size_t size);
+
+void *malloc(size_t size)
+{
+    return fails_malloc ? NULL : __libc_malloc(size);
+}
+#endif
+
 static char directory[64];
 static apy_cnc_t cnc;
 static apy_hand_clock_t hand;
@@ -45,6 +58,7 @@ static void open_client(apy_clock_t clock)
                                         .keepalive_interval_ns = INT64_C(500) * MS,
                                         .inter_service_timeout_ns = INT64_C(10000) * MS,
                                         .idle_sleep_ns = INT64_C(16) * MS,
+                                        .directory = directory,
                                         .client_name = "tester",
                                         .version = "1.2.3",
                                         .commit = "abc"};
@@ -144,7 +158,7 @@ static void a_driver_that_shut_down_ends_the_client(void)
     apy_store_release_i64(cnc.ring.heartbeat_ms, -1);
     advance(20);
     apy_client_core_do_work(core);
-    expect_end(APY_CLIENT_ENDED_DRIVER_TIMEOUT, "has been shutdown");
+    expect_end(APY_CLIENT_ENDED_DRIVER_SHUTDOWN, "has been shutdown");
     close_client();
 }
 
@@ -161,6 +175,81 @@ static void a_driver_without_a_heartbeat_ends_the_client_after_its_timeout(void)
     expect_end(APY_CLIENT_ENDED_DRIVER_TIMEOUT, "10500 ms ago");
     close_client();
 }
+
+/* Another driver's file in place of the one that the client has mapped, as a restart leaves it. */
+static void replace_driver(apy_cnc_t *other, int64_t start_ms, int32_t version, int64_t heartbeat_ms)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", directory, APY_CNC_FILE);
+    unlink(path);
+    const apy_cnc_params_t params = {.to_driver_length = 65536 + APY_RING_TRAILER,
+                                     .to_clients_length = 4096 + APY_BROADCAST_TRAILER,
+                                     .counters_values_length = 128 * 64,
+                                     .error_log_length = 65536,
+                                     .file_page_size = 4096,
+                                     .client_liveness_timeout_ns = INT64_C(10000) * MS,
+                                     .start_ms = start_ms};
+    CHECK_EQ(apy_cnc_create(other, directory, &params), APY_OK);
+    apy_store_release_i64(other->ring.heartbeat_ms, heartbeat_ms);
+    apy_store_release_i32(&other->header->version, version);
+}
+
+static void advance_and_work(int64_t ms)
+{
+    for (int64_t done = 0; done < ms; done += 500) {
+        advance(500);
+        apy_client_core_do_work(core);
+    }
+}
+
+static void a_driver_that_was_replaced_ends_the_client_before_its_timeout(void)
+{
+    open_client(apy_clock_by_hand(&hand));
+    apy_cnc_t other;
+    replace_driver(&other, 5, APY_CNC_VERSION, hand.epoch_ms);
+    advance_and_work(2500);
+    CHECK_EQ(core->is_terminated, 0); /* a quarter of the time-out: nobody looks yet */
+    advance_and_work(500);
+    expect_end(APY_CLIENT_ENDED_DRIVER_REPLACED, "another one was started there");
+    apy_cnc_close(&other);
+    close_client();
+
+    open_client(apy_clock_by_hand(&hand));
+    replace_driver(&other, 5, 1 << 16, hand.epoch_ms);
+    advance_and_work(3000);
+    expect_end(APY_CLIENT_ENDED_DRIVER_REPLACED, directory);
+    apy_cnc_close(&other);
+    close_client();
+}
+
+static void a_file_that_is_nobodys_replaces_no_driver(void)
+{
+    open_client(apy_clock_by_hand(&hand));
+    apy_cnc_t other;
+    replace_driver(&other, 5, APY_CNC_VERSION, -1);
+    advance_and_work(10000);
+    CHECK_EQ(core->is_terminated, 0);
+    advance_and_work(500);
+    expect_end(APY_CLIENT_ENDED_DRIVER_TIMEOUT, "10500 ms ago");
+    apy_cnc_close(&other);
+    close_client();
+}
+
+#ifdef CAN_FAIL_MALLOC
+static void an_event_that_cannot_be_kept_ends_the_client(void)
+{
+    open_client(apy_clock_by_hand(&hand));
+    const int64_t id = 5;
+    CHECK_EQ(apy_client_core_watch(core, id), APY_OK);
+    CHECK_EQ(apy_broadcast_transmit(&transmitter, APY_EVENT_OPERATION_SUCCESS, &id, 8), APY_OK);
+    CHECK_EQ(apy_broadcast_transmit(&transmitter, APY_EVENT_OPERATION_SUCCESS, &id, 8), APY_OK);
+    fails_malloc = 1;
+    apy_client_core_do_work(core);
+    fails_malloc = 0;
+    expect_end(APY_CLIENT_ENDED_MEMORY, "no memory to keep an event 0xf04 of 8 bytes");
+    close_client();
+}
+#endif
 
 static void a_client_that_was_not_serviced_ends_itself(void)
 {
@@ -261,7 +350,7 @@ static void its_own_thread_hands_events_over_through_many_laps_of_the_buffer(voi
     open_client(apy_clock_system());
     apy_store_release_i64(cnc.ring.heartbeat_ms, apy_epoch_ms(&core->clock));
     CHECK_EQ(apy_client_core_watch(core, 5), APY_OK);
-    CHECK_EQ(apy_client_core_start(core), APY_OK);
+    CHECK_EQ(apy_client_core_start(core, NULL), APY_OK);
     const int64_t id = 5;
     for (int i = 0; i < 1000; i++) {
         apy_client_core_await(core, i % 2 == 0 ? 1 : -1); /* a command would nudge it as well */
@@ -288,6 +377,11 @@ int main(void)
     RUN(the_heartbeat_is_given_in_its_interval_once_the_driver_made_its_counter);
     RUN(a_driver_that_shut_down_ends_the_client);
     RUN(a_driver_without_a_heartbeat_ends_the_client_after_its_timeout);
+    RUN(a_driver_that_was_replaced_ends_the_client_before_its_timeout);
+    RUN(a_file_that_is_nobodys_replaces_no_driver);
+#ifdef CAN_FAIL_MALLOC
+    RUN(an_event_that_cannot_be_kept_ends_the_client);
+#endif
     RUN(a_client_that_was_not_serviced_ends_itself);
     RUN(losing_the_heartbeat_counter_ends_the_client);
     RUN(the_drivers_time_out_of_this_client_ends_it_and_of_others_does_not);

@@ -191,7 +191,7 @@ static void attaching_to_nothing_times_out_and_says_what_is_missing(void)
 
     apy_store_release_i32(&driver.header->version, APY_CNC_VERSION);
     CHECK_EQ(apy_cnc_open(&cnc, directory, 20), APY_E_TIMEOUT);
-    CHECK(strstr(apy_error_text(), "not given a heartbeat") != NULL);
+    CHECK(strstr(apy_error_text(), "no driver heartbeat detected") != NULL);
 
     *driver.ring.heartbeat_ms = now_ms() - 60000;
     CHECK_EQ(apy_cnc_open(&cnc, directory, 20), APY_E_TIMEOUT);
@@ -235,7 +235,7 @@ static void a_client_waits_for_a_driver_that_replaces_a_dead_one(void)
     end();
 }
 
-static void a_foreign_major_version_is_named(void)
+static void a_version_that_cannot_be_served_is_named(void)
 {
     begin();
     apy_cnc_t driver, cnc;
@@ -246,6 +246,15 @@ static void a_foreign_major_version_is_named(void)
     CHECK(strstr(apy_error_text(), "1.3.7") != NULL && strstr(apy_error_text(), "0.2.0") != NULL);
     CHECK_EQ(apy_cnc_map(&cnc, directory, false), APY_E_VERSION);
     CHECK_EQ(apy_cnc_driver_is_active(directory, 1000, NULL), APY_E_VERSION);
+
+    apy_store_release_i32(&driver.header->version, 1 << 8 | 9); /* an earlier minor one: for tools, not for clients */
+    CHECK_EQ(apy_cnc_open(&cnc, directory, 1000), APY_E_VERSION);
+    CHECK(strstr(apy_error_text(), "0.1.9") != NULL && strstr(apy_error_text(), "0.2 or later") != NULL);
+    CHECK_EQ(apy_cnc_map(&cnc, directory, false), APY_OK);
+    apy_cnc_close(&cnc);
+    apy_store_release_i32(&driver.header->version, 3 << 8);
+    CHECK_EQ(apy_cnc_open(&cnc, directory, 1000), APY_OK);
+    apy_cnc_close(&cnc);
     apy_cnc_close(&driver);
     end();
 }
@@ -313,7 +322,7 @@ int main(void)
     RUN(a_client_attaches_to_a_live_driver_and_both_see_each_other);
     RUN(attaching_to_nothing_times_out_and_says_what_is_missing);
     RUN(a_client_waits_for_a_driver_that_replaces_a_dead_one);
-    RUN(a_foreign_major_version_is_named);
+    RUN(a_version_that_cannot_be_served_is_named);
     RUN(activity_is_judged_by_the_heartbeat);
     RUN(a_header_that_breaks_the_format_is_corrupt_not_a_crash);
     return 0;

@@ -158,6 +158,20 @@ static void a_silent_client_expires_once(void)
     close_rig(c);
 }
 
+static void a_heartbeat_may_be_any_number(void)
+{
+    core_rig_t *c = open_rig();
+    c->heartbeat = INT64_MAX; /* clients write it */
+    CHECK_EQ(apy_conductor_add_client(c->conductor, 9, &c->heartbeat), APY_OK);
+    work_after(c, RIG_SECOND);
+    CHECK_EQ(next_event(c).type, 0);
+    c->heartbeat = INT64_MIN;
+    work_after(c, RIG_SECOND);
+    CHECK_EQ(next_event(c).type, APY_EVENT_CLIENT_EXPIRED);
+    CHECK_EQ(apy_conductor_remove_client(c->conductor, 9), 1);
+    close_rig(c);
+}
+
 static void a_keepalive_needs_no_decision(void)
 {
     core_rig_t *c = open_rig();
@@ -334,6 +348,7 @@ int main(void)
     RUN(commands_wait_in_their_ring_while_nobody_decides);
     RUN(the_drivers_heartbeat_is_of_each_interval);
     RUN(a_silent_client_expires_once);
+    RUN(a_heartbeat_may_be_any_number);
     RUN(a_keepalive_needs_no_decision);
     RUN(an_unfinished_command_is_unblocked_in_time);
     RUN(long_cycles_are_counted);

@@ -14,14 +14,15 @@ static void put(apy_log_t *log, int64_t position, int32_t length)
 
 typedef struct scanned {
     int64_t position;
-    bool is_due;
+    bool is_new, is_due;
     apy_lost_range_t lost;
 } scanned_t;
 
 static scanned_t scan(apy_loss_detector_t *detector, const apy_log_t *log, int64_t rebuild, int64_t hwm, int64_t now_ns)
 {
     scanned_t found = {0};
-    found.position = apy_loss_detector_scan(detector, log, rebuild, hwm, now_ns, &found.is_due, &found.lost);
+    found.position =
+        apy_loss_detector_scan(detector, log, rebuild, hwm, now_ns, &found.is_new, &found.is_due, &found.lost);
     return found;
 }
 

@@ -53,9 +53,10 @@ static void the_first_status_message_of_an_image_is_the_captured_one(void)
 
 static void a_group_tag_makes_it_44_bytes(void)
 {
-    receiver_rig_t *r = receiver_rig_open();
-    r->params.has_group_tag = true;
-    r->params.group_tag = 99;
+    receiver_rig_t *r = receiver_rig_prepare();
+    r->channel.has_group_tag = true;
+    r->channel.group_tag = 99;
+    receiver_rig_start(r);
     receiver_rig_image(r);
     rig_expect(r->datagram, receiver_rig_take(r),
                "2c 00 00 00 00 00 03 00 | 34 12 00 00 | e9 03 00 00 | 07 00 00 00 | 00 00 00 00"
@@ -198,7 +199,8 @@ static void unknown_sessions_cannot_make_it_ask_without_end(void)
     for (int i = 0; i < 2000; i++) {
         frame.session_id = i;
         memcpy(heartbeat, &frame, sizeof(frame));
-        apy_receiver_on_datagram(r->receiver, r->endpoint, heartbeat, sizeof(heartbeat), &r->publisher_address);
+        const apy_datagram_t datagram = {heartbeat, sizeof(heartbeat), &r->publisher_address, 0};
+        apy_receiver_on_datagram(r->receiver, r->destination, &datagram);
     }
     CHECK_EQ(receiver_rig_count(r, APY_SC_SMS_SENT), 256);
     receiver_rig_close(r);

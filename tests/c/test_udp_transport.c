@@ -9,17 +9,18 @@
 typedef struct taken {
     int count;
     size_t lengths[64];
+    int64_t times_ns[64];
     uint8_t first_bytes[64];
     void *owners[64];
 } taken_t;
 
-static void on_datagram(void *context, void *owner, uint8_t *datagram, size_t length,
-                        const struct sockaddr_storage *source)
+static void on_datagram(void *context, void *owner, const apy_datagram_t *datagram)
 {
     taken_t *taken = context;
-    CHECK_EQ(source->ss_family, AF_INET);
-    taken->lengths[taken->count] = length;
-    taken->first_bytes[taken->count] = datagram[0];
+    CHECK_EQ(datagram->source->ss_family, AF_INET);
+    taken->lengths[taken->count] = datagram->length;
+    taken->first_bytes[taken->count] = datagram->data[0];
+    taken->times_ns[taken->count] = datagram->time_ns;
     taken->owners[taken->count] = owner;
     taken->count++;
 }

@@ -17,7 +17,14 @@ from pathlib import Path
 import pytest
 
 from aeronpy import Aeron, MediaDriver, OfferResult
-from aeronpy.errors import AeronTimeoutError, ClientTimeout, DriverTimeout, PublicationClosed, StateError
+from aeronpy.errors import (
+    AeronTimeoutError,
+    ClientTimeout,
+    DriverRestarted,
+    DriverTimeout,
+    PublicationClosed,
+    StateError,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANNEL = "aeron:ipc?term-length=64k"
@@ -270,6 +277,32 @@ def test_a_killed_driver_is_reported_and_everything_answers(shm_dir: Path) -> No
     finally:
         process.kill()
         process.wait(DEADLINE_S)
+
+
+def test_a_restarted_driver_is_told_apart_before_the_timeout(shm_dir: Path) -> None:
+    import shutil
+
+    processes = [start_driver(shm_dir)]
+    errors: list[Exception] = []
+    try:
+        aeron = Aeron.connect(aeron_dir=str(shm_dir), driver_timeout_ms=20_000, error_handler=errors.append)
+        publication = aeron.add_publication(CHANNEL, 8)
+        processes[0].kill()
+        processes[0].wait(DEADLINE_S)
+        shutil.rmtree(shm_dir)
+        processes.append(start_driver(shm_dir))
+        killed = time.monotonic()
+        until(lambda: bool(errors))
+        assert time.monotonic() - killed < 19
+        assert [type(error) for error in errors] == [DriverRestarted]
+        assert f"process {processes[0].pid} was replaced by process {processes[1].pid}" in str(errors[0])
+        assert publication.offer(b"x") is OfferResult.CLOSED
+        with Aeron.connect(aeron_dir=str(shm_dir)) as after:
+            assert not after.add_publication(CHANNEL, 8).is_closed
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait(DEADLINE_S)
 
 
 def test_a_call_without_an_answer_times_out(shm_dir: Path) -> None:

@@ -11,11 +11,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void one(loop_t *loop, const uint8_t *datagram, size_t length, bool to_receiver)
+static void one(loop_t *loop, uint8_t *datagram, size_t length, bool to_receiver)
 {
     const struct sockaddr_storage *source = apy_send_endpoint_bound_address(loop->send_endpoint);
     if (to_receiver) {
-        apy_receiver_on_datagram(loop->receiver, loop->receive_endpoint, datagram, length, source);
+        const apy_datagram_t received = {datagram, length, source, 0};
+        apy_receiver_on_datagram(loop->receiver, loop->destination, &received);
     } else {
         apy_send_endpoint_on_datagram(loop->send_endpoint, datagram, length, source, loop->rig->hand.nano_time);
     }

@@ -4,6 +4,7 @@ from typing import assert_type
 
 from aeronpy import (
     Aeron,
+    Channel,
     ChannelStatus,
     ControlledAction,
     FragmentAssembler,
@@ -15,6 +16,7 @@ from aeronpy import (
     Publication,
     Subscription,
 )
+from aeronpy.agent import AgentRunner, IdleStrategy
 
 
 def on_fragment(buffer: FragmentView, header: Header) -> None:
@@ -45,8 +47,17 @@ def use(aeron: Aeron) -> None:
     assert_type(subscription.controlled_poll(controlled), int)
     assert_type(list(subscription.messages(limit=1)), list[Message])
     assert_type(aeron.get_publication(1), Publication | None)
+    assert_type(aeron.async_add_static_counter(1, "x", 2), int)
+    assert_type(publication.async_add_destination("aeron:udp?endpoint=a:1"), int)
+    assert_type(aeron.add_available_image_handler(print, subscription), int)
+    assert_type(Channel.udp("localhost:1", mtu_bytes=8192, eos=False), Channel)
+    with AgentRunner(aeron.invoker().agent, IdleStrategy("yield")) as runner:
+        assert_type(runner.is_closed, bool)
 
     publication.offer("text")  # type: ignore[arg-type]
     subscription.poll(lambda: None)  # type: ignore[arg-type, misc]
     subscription.controlled_poll(lambda buffer, header: "no")  # type: ignore[arg-type, return-value]
     aeron.add_publication("aeron:ipc")  # type: ignore[call-arg]
+    Channel.udp("localhost:1", mtu="8k")  # type: ignore[call-arg]
+    Channel.ipc(linger_ns="5s")  # type: ignore[arg-type]
+    AgentRunner(publication)  # type: ignore[arg-type]

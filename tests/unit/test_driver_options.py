@@ -33,7 +33,10 @@ def test_spellings_of_the_java_driver_mean_the_same() -> None:
         ("AERON_MAX_RESEND", "1000", "max_resend", 256),
         ("AERON_MTU_LENGTH", "70000", "mtu_length", 65504),
         ("AERON_NAK_UNICAST_DELAY", "5", "nak_unicast_delay", 1000),
-        ("AERON_TERM_BUFFER_LENGTH", "2g", "term_buffer_length", 1 << 30),
+        ("AERON_TERM_BUFFER_LENGTH", "2g", "term_buffer_length", (1 << 31) - 1),
+        ("AERON_TIMER_INTERVAL", "99999999999999999999", "timer_interval", (1 << 63) - 1),
+        ("AERON_TIMER_INTERVAL", " 20ms ", "timer_interval", 20_000_000),
+        ("AERON_PUBLICATION_RESERVED_SESSION_ID_LOW", "3000000000", "publication_reserved_session_id_low", -1),
         ("AERON_THREADING_MODE", "sometimes", "threading_mode", ThreadingMode.DEDICATED),
         ("AERON_THREADING_MODE", "SHARED", "threading_mode", ThreadingMode.SHARED),
         ("AERON_SENDER_WILDCARD_PORT_RANGE", "20700 20800", "sender_wildcard_port_range", (20700, 20800)),
@@ -51,6 +54,8 @@ def test_text_is_read_and_clamped(variable: str, value: str, option: str, expect
 @pytest.mark.parametrize(
     ("variable", "value", "sentence"),
     [
+        ("AERON_TERM_BUFFER_LENGTH", "4k", "term_buffer_length is 4096, which is no power of two from 65536"),
+        ("AERON_FILE_PAGE_SIZE", "5000", "file_page_size is 5000"),
         ("AERON_CONDUCTOR_IDLE_STRATEGY", "yeild", "conductor_idle_strategy.*did you mean 'yield'"),
         ("AERON_MULTICAST_FLOWCONTROL_SUPPLIER", "multicast_minn", "did you mean 'multicast_min'"),
         ("AERON_CONGESTIONCONTROL_SUPPLIER", "fast", "none of default, static, cubic"),

@@ -116,7 +116,6 @@ def test_system_counters_are_named_in_the_order_of_their_ids() -> None:
     [
         {"udp_channel_incoming_interceptors": "gremlins"},
         {"udp_channel_incoming_interceptors": "loss", "udp_channel_transport_bindings_loss_args": "rate=2"},
-        {"congestion_control_supplier": "cubic"},
         {"name_resolver_supplier": "driver"},
         {"sender_wildcard_port_range": "1 2"},
         {"thread_naming": "pretty"},

@@ -98,6 +98,26 @@ def test_a_misspelt_key_names_the_nearest() -> None:
         ("aeron:udp?endpoint=a:1|control-mode=dynamic", "needs control"),
         ("aeron:udp?endpoint=local", "not an address"),
         ("aeron:ipc?alias=" + "a" * 4095, "at most 4095"),
+        ("aeron:upd?endpoint=a:1", "did you mean 'udp'"),
+        ("aeron:udp?endpoint=a:1|control-mode=manuel", "did you mean 'manual'"),
+        ("aeron:udp?endpoint=a:1|cc=cubik", "did you mean 'cubic'"),
+        ("aeron:udp?endpoint=a:1|fc=tagget,g:4", "did you mean 'tagged'"),
+        ("aeron:udp?endpoint=a:1|fc=max,g:4", "no option of 'max'"),
+        ("aeron:udp?endpoint=a:1|fc=min,g:4/x", "'x' is not a whole number"),
+        ("aeron:udp?endpoint=a:1|fc=min,t:soon", "not a duration"),
+        ("aeron:udp?endpoint=a:1|fc=max,rrwm:0", "0 is outside 1"),
+        ("aeron:udp?endpoint=a:1|fc=min,g:", "needs a group tag"),
+        ("aeron:udp?endpoint=a:1|interface=[::1", "not an interface"),
+        ("aeron:udp?endpoint=a:1|interface=10.0.0.1/200", "200 is outside"),
+        ("aeron:udp?endpoint=a:1|media-rcv-ts-offset=reservd", "it is 'reserved'"),
+        ("aeron:udp?endpoint=a:1|response-correlation-id=-3", "-3 is outside"),
+        ("aeron:udp?endpoint=a:1|max-resend=257", "257 is outside 1 to 256"),
+        ("aeron:udp?endpoint=a:1|tags=,3", "not a channel tag"),
+        ("aeron:udp?tags=1,2,3", "not a channel tag"),
+        ("aeron:udp?endpoint=node0", "strict=False passes a name"),
+        ("aeron:ipc?term-length=64k|pub-wnd=64k", "more than half of term-length: at most 32k"),
+        ("aeron:ipc?mtu=8k|pub-wnd=4k", "less than mtu: at least 8k"),
+        ("aeron:udp?endpoint=a:1|rcv-wnd=2m|so-rcvbuf=1m", "more than so-rcvbuf: at most 1m"),
     ],
 )
 def test_bad_channels_are_refused_with_the_part_at_fault(text: str, message: str) -> None:
@@ -120,6 +140,24 @@ def test_channels_are_built_from_keywords_in_the_order_that_aeron_writes() -> No
 
     assert str(channel) == "aeron:udp?endpoint=10.0.0.1:40123|mtu=8k|term-length=1m|linger=5s|eos=false"
     assert ChannelUri.parse(str(channel)) == channel
+
+
+@pytest.mark.parametrize(
+    "fc", ["max", "max,rrwm:2", "min,g:/3", "min,g:5/3,t:2s", "min,t:2s,rrwm:4", "tagged,g:-1", "tagged,g:7/2,t:100ms"]
+)
+def test_flow_control_has_its_forms(fc: str) -> None:
+    assert Channel.udp("localhost:4000", fc=fc).get("fc") == fc
+
+
+def test_keywords_that_are_none_of_a_channels_are_refused_with_the_nearest() -> None:
+    with pytest.raises(ChannelError, match="no keyword 'term_length'.*did you mean 'term_bytes'"):
+        Channel.ipc(term_length=65536)  # type: ignore[call-arg]
+    with pytest.raises(ChannelError, match="Channel.ipc has no keyword 'endpoint'"):
+        Channel.ipc(endpoint="localhost:1")  # type: ignore[call-arg]
+    with pytest.raises(ChannelError, match="linger_ns is '5s': a whole number"):
+        Channel.ipc(linger_ns="5s")  # type: ignore[typeddict-item]
+    with pytest.raises(ChannelError, match="has a '|' in it"):
+        Channel.ipc(alias="a|b")
 
 
 def test_a_copy_may_set_and_remove_parameters() -> None:

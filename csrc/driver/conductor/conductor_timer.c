@@ -11,12 +11,13 @@
 
 static void check_clients(apy_conductor_t *conductor)
 {
-    const int64_t now_ms = apy_epoch_ms(&conductor->context->clock);
-    const int64_t liveness_ms = conductor->context->config.client_liveness_timeout_ns / 1000000;
+    /* the client writes its heartbeat, so no sum with it is safe */
+    const int64_t oldest_ms = apy_epoch_ms(&conductor->context->clock) -
+                              conductor->context->config.client_liveness_timeout_ns / 1000000;
 
     for (int32_t i = 0; i < conductor->clients.count && apy_core_has_room(conductor); i++) {
         apy_core_client_t *client = apy_core_at(&conductor->clients, i);
-        if (!client->is_expired && now_ms > apy_load_acquire_i64(client->heartbeat) + liveness_ms) {
+        if (!client->is_expired && apy_load_acquire_i64(client->heartbeat) < oldest_ms) {
             client->is_expired = true;
             apy_core_tell_resource(conductor, APY_EVENT_CLIENT_EXPIRED, client->client_id);
         }

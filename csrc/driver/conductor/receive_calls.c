@@ -12,14 +12,30 @@ typedef struct apy_stream_wanted {
     const int32_t *session_id;
 } apy_stream_wanted_t;
 
-static int add_receive_endpoint(void *owner, void *argument)
-{
-    return apy_receiver_add_endpoint(((apy_conductor_t *)owner)->receiver, argument);
-}
-
 static int remove_receive_endpoint(void *owner, void *argument)
 {
     return apy_receiver_remove_endpoint(((apy_conductor_t *)owner)->receiver, argument);
+}
+
+static int add_destination(void *owner, void *argument)
+{
+    return apy_receiver_add_destination(((apy_conductor_t *)owner)->receiver, argument);
+}
+
+static int remove_destination(void *owner, void *argument)
+{
+    return apy_receiver_remove_destination(((apy_conductor_t *)owner)->receiver, argument);
+}
+
+typedef struct apy_control_change {
+    apy_receive_destination_t *destination;
+    const struct sockaddr_storage *control;
+} apy_control_change_t;
+
+static int set_control(void *owner, void *argument)
+{
+    const apy_control_change_t *change = argument;
+    return apy_receiver_set_control(((apy_conductor_t *)owner)->receiver, change->destination, change->control);
 }
 
 static int add_stream(void *owner, void *argument)
@@ -49,14 +65,26 @@ static int refuse_image(void *owner, void *argument)
                                      *refused->session_id);
 }
 
-int apy_conductor_add_receive_endpoint(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint)
-{
-    return apy_core_call(conductor, add_receive_endpoint, endpoint);
-}
-
 int apy_conductor_remove_receive_endpoint(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint)
 {
     return apy_core_call(conductor, remove_receive_endpoint, endpoint);
+}
+
+int apy_conductor_add_receive_destination(apy_conductor_t *conductor, apy_receive_destination_t *destination)
+{
+    return apy_core_call(conductor, add_destination, destination);
+}
+
+int apy_conductor_remove_receive_destination(apy_conductor_t *conductor, apy_receive_destination_t *destination)
+{
+    return apy_core_call(conductor, remove_destination, destination);
+}
+
+int apy_conductor_set_receive_control(apy_conductor_t *conductor, apy_receive_destination_t *destination,
+                                      const struct sockaddr_storage *control)
+{
+    apy_control_change_t change = {destination, control};
+    return apy_core_call(conductor, set_control, &change);
 }
 
 int apy_conductor_add_stream(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
@@ -137,6 +165,19 @@ static int reject_image(void *owner, void *argument)
     return APY_OK;
 }
 
+typedef struct apy_response {
+    apy_image_t *image;
+    const int32_t *session_id;
+} apy_response_t;
+
+static int set_response(void *owner, void *argument)
+{
+    (void)owner;
+    const apy_response_t *response = argument;
+    apy_image_set_response(response->image, response->session_id);
+    return APY_OK;
+}
+
 int apy_conductor_add_image(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, apy_image_t *image,
                             int32_t stream_id, int32_t session_id)
 {
@@ -155,6 +196,12 @@ int apy_conductor_leave_image(apy_conductor_t *conductor, apy_image_t *image, in
 {
     apy_joining_t leaving = {image, NULL, NULL, registration_id};
     return apy_core_call(conductor, leave_image, &leaving);
+}
+
+int apy_conductor_set_response(apy_conductor_t *conductor, apy_image_t *image, const int32_t *session_id)
+{
+    apy_response_t response = {image, session_id};
+    return apy_core_call(conductor, set_response, &response);
 }
 
 int apy_conductor_reject_image(apy_conductor_t *conductor, apy_image_t *image, const char *reason, int32_t length)

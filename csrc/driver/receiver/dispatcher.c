@@ -260,6 +260,23 @@ apy_verdict_t apy_dispatcher_on_setup(apy_dispatcher_t *dispatcher, int32_t stre
     return is_at_limit(dispatcher, stream_id, session_limit) ? APY_VERDICT_SESSION_LIMIT : APY_VERDICT_CREATE;
 }
 
+bool apy_dispatcher_tells_limit(apy_dispatcher_t *dispatcher, int32_t stream_id, int64_t now_ns, int64_t interval_ns)
+{
+    apy_stream_t *stream = find_stream(dispatcher, stream_id);
+    if (stream == NULL || (stream->was_limit_told && now_ns - stream->limit_told_ns < interval_ns)) {
+        return false;
+    }
+    stream->was_limit_told = true;
+    stream->limit_told_ns = now_ns;
+    return true;
+}
+
+apy_image_t *apy_dispatcher_image(const apy_dispatcher_t *dispatcher, int32_t stream_id, int32_t session_id)
+{
+    const apy_session_t *session = find_session(dispatcher, stream_id, session_id);
+    return session == NULL ? NULL : session->image;
+}
+
 apy_session_state_t apy_dispatcher_state(const apy_dispatcher_t *dispatcher, int32_t stream_id, int32_t session_id)
 {
     const apy_session_t *session = find_session(dispatcher, stream_id, session_id);

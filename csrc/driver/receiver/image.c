@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "apy/error.h"
-#include "apy/receive_dispatch.h"
+#include "apy/receive_timestamps.h"
 #include "apy/term_rebuild.h"
 #include "image_fields.h"
 
@@ -15,11 +15,34 @@ static void refuse(apy_image_t *image, int counter)
     apy_count(image->context, counter, 1);
 }
 
-static void touch(apy_image_t *image, int64_t now_ns)
+/* Where a datagram came in. */
+typedef struct arrival {
+    apy_receive_destination_t *destination;
+    const struct sockaddr_storage *source;
+    int64_t now_ns;
+} arrival_t;
+
+static apy_image_connection_t *connection_of(apy_image_t *image, const arrival_t *arrival)
 {
-    image->receiver.connection.time_of_last_activity_ns = now_ns;
-    image->receiver.connection.time_of_last_frame_ns = now_ns;
-    apy_store_release_i64(&image->from_receiver.time_of_last_packet_ns, now_ns);
+    apy_image_connection_t *connection = &image->receiver.connections[arrival->destination->index];
+    if (connection->destination == NULL || connection->control.ss_family == 0) {
+        apy_image_connect(image, arrival->destination, arrival->source, arrival->now_ns);
+    }
+    return connection;
+}
+
+static apy_image_connection_t *refresh(apy_image_t *image, const arrival_t *arrival)
+{
+    apy_image_connection_t *connection = connection_of(image, arrival);
+    connection->time_of_last_activity_ns = arrival->now_ns;
+    connection->time_of_last_frame_ns = arrival->now_ns;
+    return connection;
+}
+
+static apy_image_connection_t *touch(apy_image_t *image, const arrival_t *arrival)
+{
+    apy_store_release_i64(&image->from_receiver.time_of_last_packet_ns, arrival->now_ns);
+    return refresh(image, arrival);
 }
 
 static void raise_hwm(apy_image_t *image, int64_t position)
@@ -30,15 +53,26 @@ static void raise_hwm(apy_image_t *image, int64_t position)
     }
 }
 
-static void end_stream(apy_image_t *image, int64_t position, uint8_t flags)
+/* It ends when it ended on every connection, at the furthest of their ends. */
+static void end_stream(apy_image_t *image, apy_image_connection_t *ended, int64_t position, uint8_t flags)
 {
-    apy_image_connection_t *connection = &image->receiver.connection;
-    if (connection->is_end_of_stream) {
+    if (apy_image_is_end_of_stream(image)) {
         return;
     }
-    connection->is_end_of_stream = true;
-    connection->end_of_stream_position = position;
-    apy_store_release_i64(&image->log.meta->end_of_stream_position, position);
+    ended->is_end_of_stream = true;
+    ended->end_of_stream_position = position;
+    int64_t last = position;
+    for (int32_t i = 0; i < image->receiver.connection_count; i++) {
+        const apy_image_connection_t *connection = &image->receiver.connections[i];
+        if (connection->destination == NULL) {
+            continue;
+        }
+        if (!connection->is_end_of_stream) {
+            return;
+        }
+        last = connection->end_of_stream_position > last ? connection->end_of_stream_position : last;
+    }
+    apy_store_release_i64(&image->log.meta->end_of_stream_position, last);
     if (flags & APY_FLAG_REVOKED) {
         atomic_store_explicit((_Atomic uint8_t *)&image->log.meta->is_publication_revoked, 1, memory_order_release);
         apy_store_release_i32(&image->from_receiver.is_revoked, 1);
@@ -47,49 +81,54 @@ static void end_stream(apy_image_t *image, int64_t position, uint8_t flags)
     apy_store_release_i32(&image->from_receiver.is_end_of_stream, 1);
 }
 
-static void on_heartbeat(apy_image_t *image, const apy_frame_t *heartbeat, int64_t position, int64_t now_ns)
+static void on_heartbeat(apy_image_t *image, const apy_frame_t *heartbeat, int64_t position, const arrival_t *arrival)
 {
     const int64_t oldest = image->receiver.last_sm_position - image->log.term_length;
     if (position < (oldest > 0 ? oldest : 0)) {
         refuse(image, APY_SC_FLOW_CONTROL_UNDER_RUNS);
         return;
     }
-    touch(image, now_ns);
+    apy_image_connection_t *connection = touch(image, arrival);
     /* First, so that who sees the end of the stream knows all of it. */
     raise_hwm(image, position);
     if (heartbeat->flags & APY_FLAG_EOS) {
-        end_stream(image, position, heartbeat->flags);
+        end_stream(image, connection, position, heartbeat->flags);
     }
     apy_count(image->context, APY_SC_HEARTBEATS_RECEIVED, 1);
 }
 
-static void on_data(apy_image_t *image, const uint8_t *packet, int32_t length, int64_t position, int64_t end,
-                    int64_t now_ns)
+static void on_data(apy_image_t *image, const apy_datagram_t *datagram, int64_t position, int64_t end,
+                    const arrival_t *arrival)
 {
     const apy_log_t *log = &image->log;
     if (position < image->receiver.last_sm_position) {
         refuse(image, APY_SC_FLOW_CONTROL_UNDER_RUNS);
         if (end >= image->receiver.last_sm_position - image->params.window_length) {
-            image->receiver.connection.time_of_last_activity_ns = now_ns;
-            image->receiver.connection.time_of_last_frame_ns = now_ns;
+            refresh(image, arrival);
         }
         return;
     }
-    touch(image, now_ns);
+    touch(image, arrival);
+    if (arrival->destination->has_timestamps) {
+        apy_stamp_received(datagram->data, datagram->length, arrival->destination->channel_timestamp_offset,
+                           arrival->destination->media_timestamp_offset, datagram->time_ns);
+    }
     apy_term_insert(log->terms[apy_position_partition(position, log->shift)],
-                    apy_position_offset(position, log->term_length), packet, length);
+                    apy_position_offset(position, log->term_length), datagram->data, (int32_t)datagram->length);
     raise_hwm(image, end);
 }
 
-void apy_image_on_packet(apy_image_t *image, const uint8_t *packet, size_t length, int64_t now_ns)
+void apy_image_on_packet(apy_image_t *image, apy_receive_destination_t *destination, const apy_datagram_t *datagram,
+                         int64_t now_ns)
 {
     const apy_log_t *log = &image->log;
+    const arrival_t arrival = {destination, datagram->source, now_ns};
     apy_frame_t first;
-    memcpy(&first, packet, sizeof(first));
+    memcpy(&first, datagram->data, sizeof(first));
     if (apy_wrap_sub(first.term_id, log->initial_term_id) < 0 || apy_load_acquire_i32(&image->from_core.is_rejected)) {
         return;
     }
-    const int32_t span = apy_packet_span(packet, (int32_t)length, log->term_length);
+    const int32_t span = apy_packet_span(datagram->data, (int32_t)datagram->length, log->term_length);
     if (span < 0) {
         refuse(image, APY_SC_INVALID_PACKETS);
         return;
@@ -99,15 +138,17 @@ void apy_image_on_packet(apy_image_t *image, const uint8_t *packet, size_t lengt
     if (end > image->receiver.overrun_threshold) {
         refuse(image, APY_SC_FLOW_CONTROL_OVER_RUNS);
     } else if (span == 0) {
-        on_heartbeat(image, &first, position, now_ns);
+        on_heartbeat(image, &first, position, &arrival);
     } else {
-        on_data(image, packet, (int32_t)length, position, end, now_ns);
+        on_data(image, datagram, position, end, &arrival);
     }
 }
 
-void apy_image_on_setup(apy_image_t *image, int64_t now_ns)
+void apy_image_on_setup(apy_image_t *image, apy_receive_destination_t *destination,
+                        const struct sockaddr_storage *source, int64_t now_ns)
 {
-    image->receiver.connection.time_of_last_activity_ns = now_ns;
+    const arrival_t arrival = {destination, source, now_ns};
+    connection_of(image, &arrival)->time_of_last_activity_ns = now_ns;
 }
 
 void apy_image_stop_sms(apy_image_t *image)
@@ -123,13 +164,13 @@ bool apy_image_is_end_of_stream(const apy_image_t *image)
 /* --- life --- */
 
 static void init_delay(apy_nak_delay_t *delay, const apy_driver_config_t *config, const apy_image_params_t *params,
-                       int64_t now_ns)
+                       int64_t receiver_id, int64_t now_ns)
 {
     const int64_t ratio = config->nak_unicast_retry_ratio;
     if (!params->reliable) {
         apy_nak_delay_fixed(delay, 0, 0);
     } else if (params->group) {
-        const uint64_t seed = (uint64_t)now_ns * 31 + (uint64_t)params->correlation_id;
+        const uint64_t seed = (uint64_t)receiver_id ^ ((uint64_t)now_ns * 31 + (uint64_t)params->correlation_id);
         apy_nak_delay_random(delay, config->nak_multicast_max_backoff_ns, config->nak_multicast_group_size, seed);
     } else if (params->nak_delay_ns >= 0) {
         apy_nak_delay_fixed(delay, params->nak_delay_ns, params->nak_delay_ns * ratio);
@@ -146,26 +187,30 @@ static void init(apy_image_t *made, apy_driver_context_t *context, apy_receive_e
     const int64_t join_position =
         apy_position_of(params->active_term_id, params->term_offset, log->shift, params->initial_term_id);
     apy_nak_delay_t delay;
-    init_delay(&delay, &context->config, params, now_ns);
+    init_delay(&delay, &context->config, params, endpoint->receiver_id, now_ns);
 
     made->context = context;
     made->endpoint = endpoint;
     made->log = *log;
-    made->receiver_id = apy_receive_endpoint_receiver_id(endpoint);
+    made->receiver_id = endpoint->receiver_id;
     made->receiver.hwm_position = join_position;
     made->receiver.last_sm_position = join_position;
     made->receiver.overrun_threshold = join_position + log->term_length / 2;
     made->receiver.is_sm_enabled = true;
-    made->receiver.connection = (apy_image_connection_t){params->control, now_ns, now_ns, false, 0};
+    made->receiver.connections = &made->receiver.first;
+    made->receiver.connection_count = 1;
+    apy_rtt_meter_init(&made->receiver.rtt, &params->congestion);
     made->from_receiver.time_of_last_packet_ns = now_ns;
     made->from_core.sm_position = join_position;
-    made->from_core.sm_window = params->window_length;
+    apy_congestion_control_init(&made->core.congestion, &params->congestion, params->window_length, params->mtu);
+    made->from_core.sm_window = apy_congestion_control_window(&made->core.congestion);
+    made->from_core.response_session = APY_NO_RESPONSE;
     made->from_core.state = APY_IMAGE_ACTIVE;
     made->core.untethered = (apy_untethered_t){params->untethered_window_limit_ns, params->untethered_linger_ns,
                                                params->untethered_resting_ns};
     apy_loss_detector_init(&made->core.loss_detector, &delay);
     made->core.next_sm_position = join_position;
-    made->core.next_sm_window = params->window_length;
+    made->core.next_sm_window = made->from_core.sm_window;
     made->core.clean_position = join_position;
     made->core.paced_position = join_position;
     made->core.time_of_state_ns = now_ns;
@@ -199,6 +244,9 @@ void apy_image_free(apy_image_t *image)
     if (image != NULL) {
         apy_log_close(&image->log);
         apy_subscribers_free(&image->core.subscribers);
+        if (image->receiver.connections != &image->receiver.first) {
+            free(image->receiver.connections);
+        }
         free((char *)(uintptr_t)image->params.channel);
         free((char *)(uintptr_t)image->params.source_identity);
         free(image);

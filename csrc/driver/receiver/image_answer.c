@@ -1,59 +1,77 @@
 #include <string.h>
 
-#include "apy/receive_dispatch.h"
 #include "apy/term_rebuild.h"
 #include "image_fields.h"
 
-#define CONNECTION_TIMEOUT_NS INT64_C(5000000000)
 #define IMAGE_REJECTED 13
+#define NO_COUNTER (-1)
 
-static bool is_alive(const apy_image_connection_t *connection, int64_t now_ns)
+static int send_one(const apy_image_t *image, const apy_image_connection_t *connection, const void *frame,
+                    size_t length, int counter)
 {
-    return now_ns < connection->time_of_last_activity_ns + CONNECTION_TIMEOUT_NS;
-}
-
-static int send_frame(apy_image_t *image, const void *frame, size_t length, int counter)
-{
-    if (!apy_receive_endpoint_send(image->endpoint, &image->receiver.connection.control, frame, length)) {
+    if (!apy_receive_destination_send(connection->destination, &connection->control, frame, length)) {
         return 0;
     }
-    apy_count(image->context, counter, 1);
+    if (counter != NO_COUNTER) {
+        apy_count(image->context, counter, 1);
+    }
     return 1;
+}
+
+/* To every connection that something came in on lately; returns how many. */
+static int send_to_alive(const apy_image_t *image, const void *frame, size_t length, int counter, int64_t now_ns)
+{
+    int sent = 0;
+    for (int32_t i = 0; i < image->receiver.connection_count; i++) {
+        const apy_image_connection_t *connection = &image->receiver.connections[i];
+        if (apy_image_connection_is_alive(connection, now_ns)) {
+            sent += send_one(image, connection, frame, length, counter);
+        }
+    }
+    return sent;
 }
 
 /* --- status messages --- */
 
 static int send_sm(apy_image_t *image, int64_t position, int32_t window, int64_t now_ns)
 {
-    struct {
-        apy_sm_t sm;
-        uint8_t group_tag[sizeof(int64_t)];
-    } frame;
+    apy_tagged_sm_t frame;
     const apy_log_t *log = &image->log;
-    const bool has_tag = image->params.has_group_tag;
-    const int32_t length = (int32_t)sizeof(frame.sm) + (has_tag ? (int32_t)sizeof(frame.group_tag) : 0);
-    if (!is_alive(&image->receiver.connection, now_ns)) {
+    apy_receive_endpoint_begin_sm(image->endpoint, &frame);
+    frame.sm.flags = apy_load_acquire_i32(&image->from_core.is_sending_eos) ? APY_FLAG_SM_EOS : 0;
+    frame.sm.session_id = image->params.session_id;
+    frame.sm.stream_id = image->params.stream_id;
+    frame.sm.consumption_term_id = apy_position_term_id(position, log->shift, log->initial_term_id);
+    frame.sm.consumption_term_offset = apy_position_offset(position, log->term_length);
+    frame.sm.receiver_window = window;
+    return send_to_alive(image, &frame, (size_t)frame.sm.length, APY_SC_SMS_SENT, now_ns);
+}
+
+/* Tells a requester which session answers it, until that session has its receiver. */
+static int send_response_setup(apy_image_t *image, int64_t now_ns)
+{
+    const int64_t session = apy_load_acquire_i64(&image->from_core.response_session);
+    if (session == APY_NO_RESPONSE) {
         return 0;
     }
-    frame.sm = (apy_sm_t){
-        .length = length,
-        .flags = apy_load_acquire_i32(&image->from_core.is_sending_eos) ? APY_FLAG_SM_EOS : 0,
-        .type = APY_FRAME_SM,
+    const apy_rsp_setup_t frame = {
+        .length = sizeof(frame),
+        .type = APY_FRAME_RSP_SETUP,
         .session_id = image->params.session_id,
         .stream_id = image->params.stream_id,
-        .consumption_term_id = apy_position_term_id(position, log->shift, log->initial_term_id),
-        .consumption_term_offset = apy_position_offset(position, log->term_length),
-        .receiver_window = window,
-        .receiver_id = image->receiver_id,
+        .response_session_id = (int32_t)session,
     };
-    memcpy(frame.group_tag, &image->params.group_tag, sizeof(frame.group_tag));
-    return send_frame(image, &frame, (size_t)length, APY_SC_SMS_SENT);
+    return send_to_alive(image, &frame, sizeof(frame), NO_COUNTER, now_ns);
 }
 
 static void update_transports(apy_image_t *image, int64_t now_ns)
 {
-    const int64_t last_ns = image->receiver.connection.time_of_last_frame_ns;
-    const int32_t count = now_ns < last_ns + image->context->config.image_liveness_timeout_ns;
+    int32_t count = 0;
+    for (int32_t i = 0; i < image->receiver.connection_count; i++) {
+        const apy_image_connection_t *connection = &image->receiver.connections[i];
+        count += connection->destination != NULL &&
+                 now_ns < connection->time_of_last_frame_ns + image->context->config.image_liveness_timeout_ns;
+    }
     if (count != image->receiver.active_transport_count) {
         image->receiver.active_transport_count = count;
         apy_store_release_i32(&image->log.meta->active_transport_count, count);
@@ -70,7 +88,8 @@ static int answer_with_sm(apy_image_t *image, bool is_timed_out, int64_t now_ns)
         (change == image->receiver.sm_change_seen && !is_timed_out)) {
         return 0; /* it is changing just now, or nothing is due */
     }
-    const int sent = send_sm(image, position, window, now_ns);
+    int sent = is_timed_out ? send_response_setup(image, now_ns) : 0;
+    sent += send_sm(image, position, window, now_ns);
     image->receiver.sm_change_seen = change;
     image->receiver.last_sm_position = position;
     image->receiver.overrun_threshold = position + image->log.term_length / 2;
@@ -88,7 +107,8 @@ static int send_error(apy_image_t *image)
         char text[APY_REASON_MAX];
     } frame;
     const int32_t text_length = image->from_core.reason_length;
-    const bool has_tag = image->params.has_group_tag;
+    const apy_udp_channel_t *channel = &image->endpoint->channel;
+    const bool has_tag = channel->has_group_tag;
     frame.err = (apy_err_t){
         .length = (int32_t)sizeof(frame.err) + text_length,
         .flags = has_tag ? APY_FLAG_ERR_HAS_GROUP_TAG : 0,
@@ -96,12 +116,19 @@ static int send_error(apy_image_t *image)
         .session_id = image->params.session_id,
         .stream_id = image->params.stream_id,
         .receiver_id = image->receiver_id,
-        .group_tag = has_tag ? image->params.group_tag : -1,
+        .group_tag = has_tag ? channel->group_tag : -1,
         .error_code = IMAGE_REJECTED,
         .error_length = text_length,
     };
     memcpy(frame.text, image->from_core.reason, (size_t)text_length);
-    return send_frame(image, &frame, (size_t)frame.err.length, APY_SC_ERROR_FRAMES_SENT);
+    int sent = 0;
+    for (int32_t i = 0; i < image->receiver.connection_count; i++) {
+        const apy_image_connection_t *connection = &image->receiver.connections[i];
+        if (connection->destination != NULL && connection->control.ss_family != 0) {
+            sent += send_one(image, connection, &frame, (size_t)frame.err.length, APY_SC_ERROR_FRAMES_SENT);
+        }
+    }
+    return sent;
 }
 
 static int answer_with_error(apy_image_t *image, bool is_timed_out, int64_t now_ns)
@@ -117,9 +144,6 @@ static int answer_with_error(apy_image_t *image, bool is_timed_out, int64_t now_
 
 static int send_nak(apy_image_t *image, const apy_lost_range_t *lost, int64_t now_ns)
 {
-    if (!is_alive(&image->receiver.connection, now_ns)) {
-        return 0;
-    }
     const apy_nak_t nak = {
         .length = sizeof(nak),
         .type = APY_FRAME_NAK,
@@ -129,8 +153,10 @@ static int send_nak(apy_image_t *image, const apy_lost_range_t *lost, int64_t no
         .term_offset = lost->term_offset,
         .range_length = lost->length,
     };
-    const int sent = send_frame(image, &nak, sizeof(nak), APY_SC_NAKS_SENT);
-    apy_counter_add_ordered(image->params.naks_sent, sent);
+    const int sent = send_to_alive(image, &nak, sizeof(nak), APY_SC_NAKS_SENT, now_ns);
+    if (sent > 0) {
+        apy_counter_add_ordered(image->params.naks_sent, sent);
+    }
     return sent;
 }
 
@@ -166,6 +192,41 @@ static int answer_loss(apy_image_t *image, int64_t now_ns)
     return image->params.reliable ? send_nak(image, &lost, now_ns) : fill_gap(image, &lost);
 }
 
+/* --- round trips --- */
+
+static int send_rttm(apy_image_t *image, int64_t now_ns)
+{
+    const apy_rttm_t rttm = {
+        .length = sizeof(rttm),
+        .flags = APY_FLAG_RTTM_REPLY,
+        .type = APY_FRAME_RTTM,
+        .session_id = image->params.session_id,
+        .stream_id = image->params.stream_id,
+        .echo_timestamp = now_ns,
+        .receiver_id = image->receiver_id,
+    };
+    apy_rtt_meter_asked(&image->receiver.rtt, now_ns);
+    return send_to_alive(image, &rttm, sizeof(rttm), NO_COUNTER, now_ns);
+}
+
+void apy_image_on_rttm(apy_image_t *image, apy_receive_destination_t *destination, const apy_rttm_t *rttm,
+                       const struct sockaddr_storage *source, int64_t now_ns)
+{
+    if (rttm->flags & APY_FLAG_RTTM_REPLY) {
+        apy_rttm_t reply = *rttm;
+        reply.length = sizeof(reply);
+        reply.flags = 0;
+        reply.reception_delta = 0;
+        reply.receiver_id = image->receiver_id;
+        (void)apy_receive_destination_send(destination, apy_receive_destination_control(destination, source), &reply,
+                                           sizeof(reply));
+        return;
+    }
+    /* Anybody can write these fields: their difference must not overflow. */
+    const uint64_t rtt = (uint64_t)now_ns - (uint64_t)rttm->echo_timestamp - (uint64_t)rttm->reception_delta;
+    apy_rtt_meter_answered(&image->receiver.rtt, now_ns, (int64_t)rtt);
+}
+
 /* --- one turn --- */
 
 int apy_image_answer(apy_image_t *image, int64_t now_ns)
@@ -182,17 +243,11 @@ int apy_image_answer(apy_image_t *image, int64_t now_ns)
         sent =
             is_rejected ? answer_with_error(image, is_timed_out, now_ns) : answer_with_sm(image, is_timed_out, now_ns);
     }
-    return sent + (is_rejected ? 0 : answer_loss(image, now_ns));
-}
-
-void apy_image_on_rttm(apy_image_t *image, const apy_rttm_t *rttm)
-{
-    if (rttm->flags & APY_FLAG_RTTM_REPLY) {
-        apy_rttm_t reply = *rttm;
-        reply.length = sizeof(reply);
-        reply.flags = 0;
-        reply.reception_delta = 0;
-        reply.receiver_id = image->receiver_id;
-        (void)apy_receive_endpoint_send(image->endpoint, &image->receiver.connection.control, &reply, sizeof(reply));
+    if (!is_rejected) {
+        sent += answer_loss(image, now_ns);
+        if (apy_rtt_meter_is_due(&image->receiver.rtt, now_ns)) {
+            sent += send_rttm(image, now_ns);
+        }
     }
+    return sent;
 }

@@ -67,12 +67,13 @@ static void report_loss(apy_image_t *image, const apy_lost_range_t *lost)
 
 /* --- rebuilding --- */
 
-static int detect_loss(apy_image_t *image, int64_t rebuild_position, int64_t hwm_position, int64_t now_ns)
+static int detect_loss(apy_image_t *image, int64_t rebuild_position, int64_t hwm_position, int64_t now_ns,
+                       bool *is_loss_found)
 {
     bool is_due = false;
     apy_lost_range_t lost;
     const int64_t rebuilt = apy_loss_detector_scan(&image->core.loss_detector, &image->log, rebuild_position,
-                                                   hwm_position, now_ns, &is_due, &lost);
+                                                   hwm_position, now_ns, is_loss_found, &is_due, &lost);
     if (is_due) {
         propose_loss(image, &lost);
         report_loss(image, &lost);
@@ -92,15 +93,19 @@ int apy_image_track_rebuild(apy_image_t *image, int64_t now_ns)
     const int64_t received = apy_load_relaxed_i64(image->params.rcv_pos);
     const int64_t rebuild_position = max_position > received ? max_position : received;
     const int64_t hwm_position = apy_load_acquire_i64(image->params.rcv_hwm);
+    bool is_loss_found = false, must_tell = false;
     int work = 0;
     if (rebuild_position < hwm_position) {
-        work = detect_loss(image, rebuild_position, hwm_position, now_ns);
+        work = detect_loss(image, rebuild_position, hwm_position, now_ns, &is_loss_found);
     } else {
         apy_propose_max_i64(image->params.rcv_pos, rebuild_position);
     }
 
-    const int32_t window = image->params.window_length; /* constant, as congestion control goes */
-    if (min_position > image->core.next_sm_position + window / 4 || window != image->core.next_sm_window) {
+    const bool has_advanced = min_position > image->core.next_sm_position;
+    const int32_t window =
+        apy_congestion_control_on_rebuild(&image->core.congestion, now_ns, apy_rtt_meter_rtt(&image->receiver.rtt),
+                                          is_loss_found, has_advanced, &must_tell);
+    if (must_tell || min_position > image->core.next_sm_position + window / 4 || window != image->core.next_sm_window) {
         apy_log_clean(&image->log, &image->core.clean_position, min_position - image->log.term_length);
         image->core.next_sm_position = min_position;
         image->core.next_sm_window = window;
@@ -265,6 +270,14 @@ int apy_image_remove_subscriber(apy_image_t *image, int64_t registration_id, apy
 const apy_subscribers_t *apy_image_subscribers(const apy_image_t *image)
 {
     return &image->core.subscribers;
+}
+
+void apy_image_set_response(apy_image_t *image, const int32_t *session_id)
+{
+    apy_store_release_i64(&image->from_core.response_session, session_id == NULL ? APY_NO_RESPONSE : *session_id);
+    if (session_id != NULL) {
+        answer_at_once(image);
+    }
 }
 
 void apy_image_reject(apy_image_t *image, const char *reason, int32_t length)

@@ -9,12 +9,21 @@ void apy_nak_delay_fixed(apy_nak_delay_t *delay, int64_t first_ns, int64_t retry
     *delay = (apy_nak_delay_t){.first_ns = first_ns, .retry_ns = retry_ns};
 }
 
+/* Seeds that are alike, as those of receivers that start together, must not begin alike. */
+static uint64_t mix(uint64_t seed)
+{
+    seed += UINT64_C(0x9E3779B97F4A7C15);
+    seed = (seed ^ (seed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    seed = (seed ^ (seed >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return seed ^ (seed >> 31);
+}
+
 void apy_nak_delay_random(apy_nak_delay_t *delay, int64_t max_backoff_ns, int64_t group_size, uint64_t seed)
 {
     *delay = (apy_nak_delay_t){.is_random = true,
                                .backoff_ns = (double)max_backoff_ns,
                                .lambda = log((double)(group_size < 1 ? 1 : group_size)) + 1.0,
-                               .state = seed | 1};
+                               .state = mix(seed) | 1};
 }
 
 static double next_uniform(uint64_t *state)
@@ -48,7 +57,8 @@ static int64_t delay_of(apy_loss_detector_t *detector, int64_t fixed_ns)
 }
 
 int64_t apy_loss_detector_scan(apy_loss_detector_t *detector, const apy_log_t *log, int64_t rebuild_position,
-                               int64_t hwm_position, int64_t now_ns, bool *is_due, apy_lost_range_t *lost)
+                               int64_t hwm_position, int64_t now_ns, bool *is_found, bool *is_due,
+                               apy_lost_range_t *lost)
 {
     const int32_t shift = log->shift;
     const int64_t term_begin = rebuild_position - apy_position_offset(rebuild_position, log->term_length);
@@ -57,7 +67,7 @@ int64_t apy_loss_detector_scan(apy_loss_detector_t *detector, const apy_log_t *l
     apy_gap_t gap;
     const int32_t rebuilt = apy_gap_scan(log->terms[apy_position_partition(rebuild_position, shift)],
                                          (int32_t)(rebuild_position - term_begin), limit, &gap);
-    *is_due = false;
+    *is_found = *is_due = false;
     if (gap.length > 0) {
         const apy_lost_range_t found = {apy_position_term_id(term_begin, shift, log->initial_term_id), gap.offset,
                                         gap.length};
@@ -65,6 +75,7 @@ int64_t apy_loss_detector_scan(apy_loss_detector_t *detector, const apy_log_t *l
         if (active->length != found.length || active->term_offset != found.term_offset ||
             active->term_id != found.term_id) {
             *active = found;
+            *is_found = true;
             detector->expiry_ns = now_ns + delay_of(detector, detector->delay.first_ns);
         }
         if (now_ns >= detector->expiry_ns) {

@@ -5,68 +5,31 @@
 
 #include "apy/channel_status.h"
 #include "apy/error.h"
-#include "apy/receive_dispatch.h"
+#include "endpoint_fields.h"
 
-struct apy_receive_endpoint {
-    apy_driver_context_t *context;
-    apy_udp_channel_t channel;
-    int64_t id;
-    int64_t *status;
-    int64_t receiver_id;
-    apy_udp_transport_t transport;
-    apy_dispatcher_t dispatcher;
-};
-
-static int open_transport(apy_receive_endpoint_t *endpoint)
+int apy_receive_endpoint_create(apy_driver_context_t *context, const apy_udp_channel_t *channel, int64_t id,
+                                int64_t *status, apy_receive_endpoint_t **endpoint)
 {
-    const apy_udp_channel_t *channel = &endpoint->channel;
-    struct sockaddr_storage bind_to = channel->remote_data;
-    if (!channel->is_multicast) {
-        return apy_udp_transport_open(&endpoint->transport, channel, &bind_to, NULL, NULL);
-    }
-    if (bind_to.ss_family == AF_INET6) {
-        ((struct sockaddr_in6 *)(void *)&bind_to)->sin6_addr = in6addr_any;
-    } else {
-        ((struct sockaddr_in *)(void *)&bind_to)->sin_addr.s_addr = INADDR_ANY;
-    }
-    return apy_udp_transport_open(&endpoint->transport, channel, &bind_to, NULL, &channel->remote_data);
-}
-
-int apy_receive_endpoint_open(apy_driver_context_t *context, const apy_udp_channel_t *channel, int64_t id,
-                              int64_t *status, apy_receive_endpoint_t **endpoint)
-{
-    apy_receive_endpoint_t *opened = calloc(1, sizeof(*opened));
-    if (opened == NULL) {
+    apy_receive_endpoint_t *created = calloc(1, sizeof(*created));
+    if (created == NULL) {
         return apy_fail(APY_E_MEMORY, "no memory for a receive endpoint");
     }
-    opened->context = context;
-    opened->channel = *channel;
-    opened->id = id;
-    opened->status = status;
-    opened->receiver_id = apy_fetch_add_i64(&context->next_receiver_id, 1);
-    const int rc = open_transport(opened);
-    if (rc != APY_OK) {
-        apy_receive_endpoint_set_status(opened, APY_CHANNEL_ERRORED);
-        free(opened);
-        return rc;
-    }
-    apy_receive_endpoint_set_status(opened, APY_CHANNEL_ACTIVE);
-    *endpoint = opened;
+    created->context = context;
+    created->channel = *channel;
+    created->id = id;
+    created->status = status;
+    created->receiver_id = apy_fetch_add_i64(&context->next_receiver_id, 1);
+    *endpoint = created;
     return APY_OK;
 }
 
 void apy_receive_endpoint_free(apy_receive_endpoint_t *endpoint)
 {
     if (endpoint != NULL) {
-        apy_udp_transport_close(&endpoint->transport);
         apy_dispatcher_free(&endpoint->dispatcher);
+        free(endpoint->destinations);
         free(endpoint);
     }
-}
-
-const struct sockaddr_storage *apy_receive_endpoint_bound_address(const apy_receive_endpoint_t *endpoint)
-{
-    return &endpoint->transport.bound;
 }
 
 int64_t apy_receive_endpoint_id(const apy_receive_endpoint_t *endpoint)
@@ -74,56 +37,38 @@ int64_t apy_receive_endpoint_id(const apy_receive_endpoint_t *endpoint)
     return endpoint->id;
 }
 
-int64_t apy_receive_endpoint_receiver_id(const apy_receive_endpoint_t *endpoint)
-{
-    return endpoint->receiver_id;
-}
-
-const apy_udp_channel_t *apy_receive_endpoint_channel(const apy_receive_endpoint_t *endpoint)
-{
-    return &endpoint->channel;
-}
-
-apy_dispatcher_t *apy_receive_endpoint_dispatcher(apy_receive_endpoint_t *endpoint)
-{
-    return &endpoint->dispatcher;
-}
-
 void apy_receive_endpoint_set_status(apy_receive_endpoint_t *endpoint, int64_t status)
 {
     apy_store_release_i64(endpoint->status, status);
 }
 
-int apy_receive_endpoint_register(apy_receive_endpoint_t *endpoint, apy_transport_poller_t *poller)
+int apy_receive_endpoint_reserve(apy_receive_endpoint_t *endpoint, int32_t *index)
 {
-    return apy_transport_poller_add(poller, &endpoint->transport, endpoint);
-}
-
-void apy_receive_endpoint_unregister(apy_receive_endpoint_t *endpoint, apy_transport_poller_t *poller)
-{
-    apy_transport_poller_remove(poller, &endpoint->transport);
-}
-
-const struct sockaddr_storage *apy_receive_endpoint_control(const apy_receive_endpoint_t *endpoint,
-                                                            const struct sockaddr_storage *source)
-{
-    const apy_udp_channel_t *channel = &endpoint->channel;
-    if (channel->is_multicast) {
-        return &channel->remote_control;
+    for (int32_t i = 0; i < endpoint->slot_count; i++) {
+        if (endpoint->destinations[i] == NULL) {
+            *index = i;
+            return APY_OK;
+        }
     }
-    return channel->has_explicit_control ? &channel->local_control : source;
+    const int32_t count = endpoint->slot_count + 1;
+    apy_receive_destination_t **grown = realloc(endpoint->destinations, (size_t)count * sizeof(*grown));
+    if (grown == NULL) {
+        return apy_fail(APY_E_MEMORY, "no memory for %d destinations of a receive endpoint", count);
+    }
+    grown[endpoint->slot_count] = NULL;
+    endpoint->destinations = grown;
+    *index = endpoint->slot_count;
+    endpoint->slot_count = count;
+    return APY_OK;
 }
 
-bool apy_receive_endpoint_send(apy_receive_endpoint_t *endpoint, const struct sockaddr_storage *to, const void *frame,
-                               size_t length)
+void apy_receive_endpoint_begin_sm(const apy_receive_endpoint_t *endpoint, apy_tagged_sm_t *frame)
 {
-    const struct iovec datagram = {(void *)(uintptr_t)frame, length};
-    int64_t bytes = 0;
-    const int sent = apy_udp_transport_send(&endpoint->transport, to, &datagram, 1, &bytes);
-    if (sent < 0) {
-        apy_driver_report_error(endpoint->context, sent);
-    } else if (sent == 0) {
-        apy_count(endpoint->context, APY_SC_SHORT_SENDS, 1);
-    }
-    return sent == 1;
+    const bool has_tag = endpoint->channel.has_group_tag;
+    frame->sm = (apy_sm_t){
+        .length = (int32_t)(has_tag ? sizeof(*frame) : sizeof(frame->sm)),
+        .type = APY_FRAME_SM,
+        .receiver_id = endpoint->receiver_id,
+    };
+    memcpy(frame->group_tag, &endpoint->channel.group_tag, sizeof(frame->group_tag));
 }

@@ -175,11 +175,10 @@ static int64_t send_all(apy_sender_t *sender, int64_t now_ns)
     return bytes;
 }
 
-static void on_datagram(void *context, void *owner, uint8_t *datagram, size_t length,
-                        const struct sockaddr_storage *source)
+static void on_datagram(void *context, void *owner, const apy_datagram_t *datagram)
 {
     const apy_sender_t *sender = context;
-    apy_send_endpoint_on_datagram(owner, datagram, length, source, sender->cycle_start_ns);
+    apy_send_endpoint_on_datagram(owner, datagram->data, datagram->length, datagram->source, sender->cycle_start_ns);
 }
 
 static int poll_control(apy_sender_t *sender, int64_t now_ns)

@@ -31,7 +31,10 @@ enum {
     APY_CLIENT_ENDED_CLIENT_TIMEOUT = 1001,
     APY_CLIENT_ENDED_SERVICE_TIMEOUT = 1002,
     APY_CLIENT_ENDED_HEARTBEAT_LOST = 2000,
-    APY_CLIENT_ENDED_LAPPED = 2001
+    APY_CLIENT_ENDED_LAPPED = 2001,
+    APY_CLIENT_ENDED_MEMORY = 2002,
+    APY_CLIENT_ENDED_DRIVER_SHUTDOWN = 2003, /* in order */
+    APY_CLIENT_ENDED_DRIVER_REPLACED = 2004  /* dead, and another one lives in its directory */
 };
 
 typedef struct apy_client_event {
@@ -45,6 +48,7 @@ typedef struct apy_client_params {
     int64_t keepalive_interval_ns;
     int64_t inter_service_timeout_ns;
     int64_t idle_sleep_ns;
+    const char *directory;                      /* the driver's */
     const char *client_name, *version, *commit; /* for the heartbeat's label */
 } apy_client_params_t;
 
@@ -55,6 +59,7 @@ typedef struct apy_client_core {
     int64_t client_id;
     apy_broadcast_receiver_t receiver;
     int64_t last_service_ns, last_check_ns, last_keepalive_ns;
+    char *directory;
     int32_t heartbeat_id; /* -1: not found yet */
     char label[APY_CLIENT_NAME_MAX + 128];
     apy_agent_runner_t runner;
@@ -67,7 +72,8 @@ typedef struct apy_client_core {
     apy_wake_t events; /* wakes the thread that decides */
     pthread_mutex_t lock;
     apy_client_event_t *first, *last;
-    int64_t *watched; /* sorted */
+    apy_client_event_t *last_event; /* allocated ahead for the end; NULL once used */
+    int64_t *watched;               /* sorted */
     int32_t watched_count, watched_capacity;
 } apy_client_core_t;
 
@@ -75,7 +81,8 @@ typedef struct apy_client_core {
 int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_client_params_t *params, apy_clock_t clock);
 void apy_client_core_free(apy_client_core_t *core); /* stops it first */
 
-int apy_client_core_start(apy_client_core_t *core);
+/* idle NULL: it sleeps for idle_sleep_ns, and is woken by those who wait for an answer. */
+int apy_client_core_start(apy_client_core_t *core, const apy_idle_t *idle);
 void apy_client_core_stop(apy_client_core_t *core);
 int apy_client_core_do_work(void *core);
 

@@ -68,8 +68,13 @@ int apy_conductor_join_publication(apy_conductor_t *conductor, apy_network_publi
 int apy_conductor_leave_publication(apy_conductor_t *conductor, apy_network_publication_t *publication,
                                     int64_t registration_id);
 
-int apy_conductor_add_receive_endpoint(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint);
+/* With all its destinations. */
 int apy_conductor_remove_receive_endpoint(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint);
+int apy_conductor_add_receive_destination(apy_conductor_t *conductor, apy_receive_destination_t *destination);
+int apy_conductor_remove_receive_destination(apy_conductor_t *conductor, apy_receive_destination_t *destination);
+/* Its explicit control address is this one now. */
+int apy_conductor_set_receive_control(apy_conductor_t *conductor, apy_receive_destination_t *destination,
+                                      const struct sockaddr_storage *control);
 
 /* Which streams of an endpoint are wanted: session_id NULL means all sessions. */
 int apy_conductor_add_stream(apy_conductor_t *conductor, apy_receive_endpoint_t *endpoint, int32_t stream_id,
@@ -83,6 +88,8 @@ int apy_conductor_refuse_image(apy_conductor_t *conductor, apy_receive_endpoint_
 int apy_conductor_join_image(apy_conductor_t *conductor, apy_image_t *image, const apy_subscriber_t *subscriber,
                              int64_t *join_position);
 int apy_conductor_leave_image(apy_conductor_t *conductor, apy_image_t *image, int64_t registration_id);
+/* The session that answers the stream; NULL: no more to be told. */
+int apy_conductor_set_response(apy_conductor_t *conductor, apy_image_t *image, const int32_t *session_id);
 int apy_conductor_reject_image(apy_conductor_t *conductor, apy_image_t *image, const char *reason, int32_t length);
 
 #endif

@@ -56,6 +56,10 @@ static inline int64_t *apy_counter_address(const apy_counters_reader_t *reader, 
     return (int64_t *)(uintptr_t)(reader->values + (int64_t)counter_id * APY_COUNTER_VALUE_LENGTH);
 }
 
+/* State of an id, and when one that was given back may be used again (INT64_MAX before); the caller checked the id. */
+int32_t apy_counter_state(const apy_counters_reader_t *reader, int32_t counter_id);
+int64_t apy_counter_free_deadline_ms(const apy_counters_reader_t *reader, int32_t counter_id);
+
 typedef struct apy_counters_manager {
     apy_counters_reader_t reader;
     apy_clock_t clock;

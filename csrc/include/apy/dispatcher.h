@@ -38,6 +38,8 @@ typedef struct apy_stream {
     int32_t stream_id;
     bool is_all_sessions;
     int32_t subscribed_count; /* sessions by their own ids */
+    bool was_limit_told;
+    int64_t limit_told_ns;
 } apy_stream_t;
 
 typedef struct apy_dispatcher {
@@ -67,6 +69,9 @@ apy_verdict_t apy_dispatcher_on_data(apy_dispatcher_t *dispatcher, int32_t strea
 apy_verdict_t apy_dispatcher_on_setup(apy_dispatcher_t *dispatcher, int32_t stream_id, int32_t session_id,
                                       int32_t session_limit, apy_image_t **image);
 
+/* Is it time to say again that a stream has all the sessions that it may? */
+bool apy_dispatcher_tells_limit(apy_dispatcher_t *dispatcher, int32_t stream_id, int64_t now_ns, int64_t interval_ns);
+apy_image_t *apy_dispatcher_image(const apy_dispatcher_t *dispatcher, int32_t stream_id, int32_t session_id);
 apy_session_state_t apy_dispatcher_state(const apy_dispatcher_t *dispatcher, int32_t stream_id, int32_t session_id);
 /* APY_E_FULL (no text) when too many foreign sessions are remembered already. */
 int apy_dispatcher_mark(apy_dispatcher_t *dispatcher, int32_t stream_id, int32_t session_id, apy_session_state_t state);

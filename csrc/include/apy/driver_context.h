@@ -31,6 +31,7 @@ typedef struct apy_driver_config {
     int64_t nak_multicast_max_backoff_ns, nak_multicast_group_size;
     int64_t retransmit_delay_ns, retransmit_linger_ns;
     int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns; /* longer cycles are counted */
+    int64_t reresolution_check_interval_ns;                                     /* 0: names are not looked up again */
     int32_t send_to_status_poll_ratio;
     int32_t messages_per_send; /* datagrams of one publication in one system call */
     int32_t sender_io_vector, receiver_io_vector;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "apy/congestion_control.h"
 #include "apy/driver_context.h"
 #include "apy/log_buffer.h"
 #include "apy/receive_endpoint.h"
@@ -24,13 +25,14 @@ typedef struct apy_image_params {
     int64_t correlation_id;
     int32_t session_id, stream_id;
     int32_t initial_term_id, active_term_id, term_offset; /* of the SETUP */
-    int32_t window_length;                                /* initial receiver window, clipped to half a term */
+    int32_t window_length;                                /* of the receiver at most, clipped to half a term */
+    int32_t mtu;
+    apy_congestion_params_t congestion;
     bool reliable, group, rejoin;
-    bool has_group_tag;
-    int64_t group_tag;
     int64_t nak_delay_ns; /* of the URI, -1: the driver's */
     int64_t untethered_window_limit_ns, untethered_linger_ns, untethered_resting_ns;
-    struct sockaddr_storage source, control;
+    int64_t destination_id;                 /* of the destination that brought the SETUP */
+    struct sockaddr_storage source;         /* of the SETUP */
     const char *channel, *source_identity;  /* for the loss report; copied */
     int64_t *rcv_hwm, *rcv_pos, *naks_sent; /* counter values, at the join position */
 } apy_image_params_t;
@@ -69,5 +71,7 @@ int apy_image_remove_subscriber(apy_image_t *image, int64_t registration_id, apy
 const apy_subscribers_t *apy_image_subscribers(const apy_image_t *image);
 /* The client refuses the stream: error frames with this reason in place of status messages. */
 void apy_image_reject(apy_image_t *image, const char *reason, int32_t length);
+/* Tell the source, with each status message that is due, which session answers it; NULL: no more. */
+void apy_image_set_response(apy_image_t *image, const int32_t *session_id);
 
 #endif

@@ -39,9 +39,11 @@ void apy_loss_detector_init(apy_loss_detector_t *detector, const apy_nak_delay_t
 
 /*
  * Look on from rebuild_position, which is below hwm_position. Returns the position up to which nothing is missing,
- * at most the end of the term; *is_due when *lost is to be asked for now.
+ * at most the end of the term; *is_found when there is a gap that was not there before, *is_due when *lost is to be
+ * asked for now.
  */
 int64_t apy_loss_detector_scan(apy_loss_detector_t *detector, const apy_log_t *log, int64_t rebuild_position,
-                               int64_t hwm_position, int64_t now_ns, bool *is_due, apy_lost_range_t *lost);
+                               int64_t hwm_position, int64_t now_ns, bool *is_found, bool *is_due,
+                               apy_lost_range_t *lost);
 
 #endif

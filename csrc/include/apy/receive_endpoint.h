@@ -7,19 +7,20 @@
 #include "apy/udp_channel.h"
 
 /*
- * receive_endpoint owns the socket that the subscriptions of one channel receive on, and the dispatcher
- * that knows which streams are wanted.
+ * receive_endpoint is what the subscriptions of one channel share: a receiver id, a group tag, the dispatcher that
+ * knows which streams are wanted, and the destinations (receive_destination.h) that bring datagrams in. That of an
+ * ordinary subscription has one for its life, that of a multi-destination one any number.
  *
- * Threads: as send_endpoint, with the receiver.  Allocates: in open, and when streams are added.
- * Blocks: never.
+ * Threads: create and free by the decision thread, while the receiver does not know it; the rest belongs to the
+ * receiver.  Allocates: in create, and when streams and destinations are added.  Blocks: never.
  */
 
 typedef struct apy_receive_endpoint apy_receive_endpoint_t;
 
-int apy_receive_endpoint_open(apy_driver_context_t *context, const apy_udp_channel_t *channel, int64_t id,
-                              int64_t *status, apy_receive_endpoint_t **endpoint);
-const struct sockaddr_storage *apy_receive_endpoint_bound_address(const apy_receive_endpoint_t *endpoint);
+int apy_receive_endpoint_create(apy_driver_context_t *context, const apy_udp_channel_t *channel, int64_t id,
+                                int64_t *status, apy_receive_endpoint_t **endpoint);
 int64_t apy_receive_endpoint_id(const apy_receive_endpoint_t *endpoint);
+/* Its destinations are freed by who opened them. */
 void apy_receive_endpoint_free(apy_receive_endpoint_t *endpoint);
 
 #endif

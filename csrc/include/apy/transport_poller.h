@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "apy/loss_interceptor.h"
 #include "apy/udp_transport.h"
@@ -20,9 +21,15 @@
 #define APY_DATAGRAM_MAX 65536
 #define APY_IO_VECTOR_MAX 16
 
+typedef struct apy_datagram {
+    uint8_t *data;
+    size_t length;
+    const struct sockaddr_storage *source;
+    int64_t time_ns; /* since 1970, by the kernel; 0 where the transport did not ask for it */
+} apy_datagram_t;
+
 /* owner is what the transport was added with. The bytes are the handler's until it returns. */
-typedef void (*apy_datagram_handler)(void *context, void *owner, uint8_t *datagram, size_t length,
-                                     const struct sockaddr_storage *source);
+typedef void (*apy_datagram_handler)(void *context, void *owner, const apy_datagram_t *datagram);
 
 typedef struct apy_polled {
     apy_udp_transport_t *transport;
@@ -39,6 +46,11 @@ typedef struct apy_transport_poller {
     struct sockaddr_storage sources[APY_IO_VECTOR_MAX];
     struct iovec vectors[APY_IO_VECTOR_MAX];
     struct mmsghdr messages[APY_IO_VECTOR_MAX];
+    bool has_controls; /* messages have room for times */
+    union {
+        struct cmsghdr header; /* for its alignment */
+        uint8_t room[CMSG_SPACE(sizeof(struct timespec))];
+    } controls[APY_IO_VECTOR_MAX];
 } apy_transport_poller_t;
 
 /* io_vector: datagrams taken from one socket in one system call, cut to 1 to APY_IO_VECTOR_MAX. */

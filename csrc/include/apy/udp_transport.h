@@ -19,21 +19,18 @@
 
 typedef struct apy_udp_transport {
     int fd;                            /* -1: closed */
+    bool has_times;                    /* the kernel says when each datagram came */
     struct sockaddr_storage bound;     /* as the system gave it */
     struct sockaddr_storage connected; /* ss_family 0: not connected */
 } apy_udp_transport_t;
-
-typedef struct apy_datagram {
-    uint8_t *data;
-    size_t length;
-    struct sockaddr_storage *source;
-} apy_datagram_t;
 
 /* bind_to may have port 0. connect_to may be NULL. group: join it on the channel's interface when not NULL. */
 int apy_udp_transport_open(apy_udp_transport_t *transport, const apy_udp_channel_t *channel,
                            const struct sockaddr_storage *bind_to, const struct sockaddr_storage *connect_to,
                            const struct sockaddr_storage *group);
 void apy_udp_transport_close(apy_udp_transport_t *transport);
+/* Have the kernel say when each datagram comes from now on. */
+int apy_udp_transport_ask_times(apy_udp_transport_t *transport);
 
 /* Datagrams that went out, of count; to may be NULL when connected. Fewer when the socket is full; APY_E_OS. */
 int apy_udp_transport_send(apy_udp_transport_t *transport, const struct sockaddr_storage *to,

@@ -8,7 +8,8 @@ every position is checked against arithmetic that no Aeron took part in.
 bytes= crc= position= session=`` at the end. It hears ``go`` (after HELD) and ``close``. ``--count 0`` never ends.
 ``subscribe`` says ``READY``, ``IMAGE session=``, ``AT``, ``DONE session= first= count= bytes= crc= position=`` when
 a session has brought ``--until`` messages, ``GONE session= ...`` when an image goes, ``END session= ...`` for each
-session after ``stop``.
+session after ``stop``. It hears ``add CHANNEL`` and ``remove CHANNEL``, which are destinations, and says ``ADDED`` and
+``REMOVED``.
 Both say ``FAILED <reason>`` and exit with 3 when something is wrong, and end when their input does.
 """
 
@@ -169,6 +170,10 @@ class Subscribing(Protocol):
         """Hand over (session id, position, payload) of whole messages; raises when the client is no more."""
         ...
 
+    def add_destination(self, channel: str) -> None: ...
+
+    def remove_destination(self, channel: str) -> None: ...
+
 
 class Client(Protocol):
     """A connected client."""
@@ -267,6 +272,13 @@ def subscribe(client: Client, options: argparse.Namespace, ear: Ear) -> None:
         while not events.empty():
             what, session_id = events.get()
             say(f"{what} {sessions.get(session_id) or f'session={session_id}'}")
+        order, _, channel = word.partition(" ")
+        if order == "add":
+            subscription.add_destination(channel)
+            say("ADDED")
+        elif order == "remove":
+            subscription.remove_destination(channel)
+            say("REMOVED")
         if subscription.poll(on_message) == 0:
             idle()
     if word == "stop":

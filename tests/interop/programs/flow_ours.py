@@ -59,6 +59,12 @@ class Subscribing:
             self._aeron.next_correlation_id()
         return self._subscription.poll(self._assembler, flow.FRAGMENTS_PER_POLL)
 
+    def add_destination(self, channel: str) -> None:
+        self._subscription.add_destination(channel)
+
+    def remove_destination(self, channel: str) -> None:
+        self._subscription.remove_destination(channel)
+
 
 class Client:
     def __init__(self, aeron_dir: str, driver_timeout_ms: int) -> None:

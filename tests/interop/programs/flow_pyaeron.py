@@ -43,6 +43,12 @@ class Subscribing:
             raise flow.FlowError("the subscription was closed")
         return int(self._subscription.poll(self._handler, flow.FRAGMENTS_PER_POLL, assemble=True))
 
+    def add_destination(self, channel: str) -> None:
+        raise flow.FlowError("this Python binding of the C client has no destinations")
+
+    def remove_destination(self, channel: str) -> None:
+        raise flow.FlowError("this Python binding of the C client has no destinations")
+
 
 class Client:
     def __init__(self, aeron_dir: str, driver_timeout_ms: int) -> None:

@@ -1,0 +1,59 @@
+"""Sockets of receive endpoints: one for an ordinary subscription, any number for a multi-destination one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aeronpy._core.native import ReceiveDestinationCore
+from aeronpy.driver.addresses import Address
+from aeronpy.driver.channel_endpoints import when_there_is_room
+from aeronpy.driver.counters import NULL_ID, ChannelStatus, add_local_address
+from aeronpy.driver.udp_channel import UdpChannel
+
+if TYPE_CHECKING:
+    from aeronpy.driver.receive_endpoints import ReceiveEndpoint
+
+
+class ReceiveDestination:
+    """One bound socket, known to the receiver until `remove`."""
+
+    def __init__(self, endpoint: ReceiveEndpoint, channel: UdpChannel, destination_id: int) -> None:
+        office = endpoint.office
+        self.channel = channel
+        self.destination_id = destination_id
+        self._native = office.core
+        self._core = ReceiveDestinationCore(endpoint.core, channel.native_settings(office.context), destination_id)
+        self.bound = str(Address.unpack(self._core.bound_address()))
+        self._address_id = NULL_ID
+        try:
+            self._address_id = add_local_address(
+                office.core,
+                is_send=False,
+                status_id=endpoint.status_id,
+                address=self.bound,
+                registration_id=endpoint.endpoint_id,
+            )
+            when_there_is_room(self._core.add)
+        except BaseException:
+            self.free()
+            raise
+
+    def remove(self) -> None:
+        """Have the receiver let go of it; `free` follows."""
+        self.closing()
+        when_there_is_room(self._core.remove)
+
+    def closing(self) -> None:
+        """Its counter says that it is on its way out."""
+        self._native.set_counter(self._address_id, ChannelStatus.CLOSING)
+
+    def redirect(self, control: Address) -> None:
+        """The name of its explicit control address stands for another one now."""
+        when_there_is_room(lambda: self._core.set_control(control.pack()))
+
+    def free(self) -> None:
+        """The receiver let go of it."""
+        self._core.free()
+        if self._address_id != NULL_ID:
+            self._native.free_counter(self._address_id)
+            self._address_id = NULL_ID
