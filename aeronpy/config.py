@@ -108,10 +108,12 @@ class Choice(Option[str]):
         *,
         environment: str | None = None,
         aliases: tuple[str, ...] = (),
+        plugins: bool = False,
         doc: str = "",
     ) -> None:
         super().__init__(property_name, default, self.canonical, environment=environment, aliases=aliases, doc=doc)
         self.choices = tuple(spellings)
+        self._plugins = plugins
         self._canonical = {other: name for name, others in spellings.items() for other in (name, *others)}
 
     def canonical(self, given: str) -> str:
@@ -119,8 +121,8 @@ class Choice(Option[str]):
         return self._canonical.get(given.strip(), given)
 
     def check(self, value: str) -> None:
-        """Raise `ArgumentError` for a word that is none of the choices."""
-        if value not in self.choices:
+        """Raise `ArgumentError` for a word that is none of the choices, nor ``module:function`` where that is one."""
+        if value not in self.choices and not (self._plugins and ":" in value):
             raise ArgumentError(
                 f"{self.name} ({self.property_name}) is {value!r}, which is none of {', '.join(self.choices)}"
                 + nearest_text(value, self._canonical)

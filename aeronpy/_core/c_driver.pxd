@@ -144,7 +144,7 @@ cdef extern from "apy/send_endpoint.h" nogil:
     ctypedef struct apy_send_endpoint_t:
         pass
     int apy_send_endpoint_open(apy_driver_context_t *context, const apy_udp_channel_t *channel, int64_t id,
-                               int64_t *status, apy_send_endpoint_t **endpoint)
+                               int64_t *status, int64_t *destination_count, apy_send_endpoint_t **endpoint)
     const sockaddr_storage *apy_send_endpoint_bound_address(const apy_send_endpoint_t *endpoint)
     void apy_send_endpoint_free(apy_send_endpoint_t *endpoint)
 
@@ -155,6 +155,21 @@ cdef extern from "apy/receive_endpoint.h" nogil:
     int apy_receive_endpoint_create(apy_driver_context_t *context, const apy_udp_channel_t *channel, int64_t id,
                                     int64_t *status, apy_receive_endpoint_t **endpoint)
     void apy_receive_endpoint_free(apy_receive_endpoint_t *endpoint)
+
+
+cdef extern from "apy/flow_control.h" nogil:
+    ctypedef enum apy_flow_control_kind_t:
+        APY_FLOW_UNICAST
+        APY_FLOW_MAX
+        APY_FLOW_MIN
+        APY_FLOW_TAGGED
+    ctypedef struct apy_flow_control_params_t:
+        apy_flow_control_kind_t kind
+        int32_t retransmit_windows
+        int32_t group_min
+        int64_t group_tag
+        int64_t receiver_timeout_ns
+        int64_t *receiver_count
 
 
 cdef extern from "apy/receive_destination.h" nogil:
@@ -196,6 +211,7 @@ cdef extern from "apy/network_publication.h" nogil:
         int64_t untethered_linger_ns
         int64_t untethered_resting_ns
         int32_t ttl
+        apy_flow_control_params_t flow_control
         int64_t *pub_pos
         int64_t *pub_lmt
         int64_t *snd_pos
@@ -277,6 +293,11 @@ cdef extern from "apy/conductor.h" nogil:
                                 int64_t registration_id)
     int apy_conductor_add_send_endpoint(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint)
     int apy_conductor_remove_send_endpoint(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint)
+    int apy_conductor_add_send_destination(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint, int64_t id,
+                                           const sockaddr_storage *address)
+    int apy_conductor_remove_send_destination(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint, int64_t id)
+    int apy_conductor_move_send_endpoint(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint,
+                                         int64_t destination_id, const sockaddr_storage *address)
     int apy_conductor_add_publication(apy_conductor_t *conductor, apy_network_publication_t *publication)
     int apy_conductor_close_publication(apy_conductor_t *conductor, apy_network_publication_t *publication)
     int apy_conductor_revoke_publication(apy_conductor_t *conductor, apy_network_publication_t *publication)
@@ -303,6 +324,40 @@ cdef extern from "apy/conductor.h" nogil:
     int apy_conductor_set_response(apy_conductor_t *conductor, apy_image_t *image, const int32_t *session_id)
     int apy_conductor_reject_image(apy_conductor_t *conductor, apy_image_t *image, const char *reason,
                                    int32_t length)
+
+
+cdef extern from "apy/agent_runner.h" nogil:
+    ctypedef struct apy_agent_t:
+        const char *role_name
+        int (*do_work)(void *state) noexcept
+        void *state
+    ctypedef struct apy_agent_runner_t:
+        pass
+    int apy_agent_runner_start(apy_agent_runner_t *runner, const apy_agent_t *agents, int agent_count,
+                               const apy_idle_t *idle, const char *thread_name, int cpu)
+    void apy_agent_runner_stop(apy_agent_runner_t *runner)
+
+
+cdef extern from "apy/gossip.h" nogil:
+    enum:
+        APY_GOSSIP_BOOTSTRAPS_MAX
+    ctypedef struct apy_gossip_t:
+        pass
+    ctypedef struct apy_gossip_params_t:
+        const char *name
+        sockaddr_storage bind_to
+        int64_t neighbor_timeout_ms
+        int64_t self_interval_ms
+        int64_t neighbor_interval_ms
+        int64_t *neighbor_count
+        int64_t *cache_count
+    int apy_gossip_open(apy_driver_context_t *context, const apy_gossip_params_t *params, apy_gossip_t **gossip)
+    void apy_gossip_free(apy_gossip_t *gossip)
+    int apy_gossip_do_work(void *gossip) noexcept
+    const sockaddr_storage *apy_gossip_bound_address(const apy_gossip_t *gossip)
+    void apy_gossip_set_bootstrap(apy_gossip_t *gossip, int index, const sockaddr_storage *address)
+    bint apy_gossip_is_neighbor(apy_gossip_t *gossip, const sockaddr_storage *address)
+    int apy_gossip_find(apy_gossip_t *gossip, const char *name, sockaddr_storage *address)
 
 
 cdef extern from "apy/driver.h" nogil:

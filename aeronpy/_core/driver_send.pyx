@@ -10,13 +10,17 @@ cdef class SendEndpointCore(_Resource):
     def __cinit__(self, DriverCore core not None, dict channel not None, int64_t endpoint_id, int32_t status_id):
         cdef apy_udp_channel_t settings
         cdef int64_t *status
+        cdef int64_t *destination_count = NULL
         cdef int rc
         core._alive()
         self._core = core
         status = core._value(status_id)
+        if channel["destination_count_id"] is not None:
+            destination_count = core._value(channel["destination_count_id"])
         _fill_channel(&settings, channel)
         with nogil:
-            rc = apy_send_endpoint_open(&core._driver.context, &settings, endpoint_id, status, &self._endpoint)
+            rc = apy_send_endpoint_open(&core._driver.context, &settings, endpoint_id, status, destination_count,
+                                        &self._endpoint)
         check(rc)
         core._keep(self)
 
@@ -47,6 +51,36 @@ cdef class SendEndpointCore(_Resource):
             rc = apy_conductor_remove_send_endpoint(self._core._driver.conductor, self._endpoint)
         check(rc)
 
+    def add_destination(self, int64_t destination_id, const uint8_t[::1] address):
+        """Send there too; the address of a name that nobody knows yet is None. CapacityError as above."""
+        self._there()
+        cdef sockaddr_storage to
+        cdef int rc
+        _memset(&to, 0, sizeof(to))
+        if address is not None:
+            _fill_address(&to, address)
+        with nogil:
+            rc = apy_conductor_add_send_destination(self._core._driver.conductor, self._endpoint, destination_id, &to)
+        check(rc)
+
+    def remove_destination(self, int64_t destination_id):
+        """Send there no more; nothing when it is not there. CapacityError as above."""
+        self._there()
+        cdef int rc
+        with nogil:
+            rc = apy_conductor_remove_send_destination(self._core._driver.conductor, self._endpoint, destination_id)
+        check(rc)
+
+    def move(self, int64_t destination_id, const uint8_t[::1] address not None):
+        """The name of a destination, or with -1 of the channel, has another address now. CapacityError as above."""
+        self._there()
+        cdef sockaddr_storage to
+        cdef int rc
+        _fill_address(&to, address)
+        with nogil:
+            rc = apy_conductor_move_send_endpoint(self._core._driver.conductor, self._endpoint, destination_id, &to)
+        check(rc)
+
     def free(self):
         """Close its socket, once the sender let go of it. Safe twice."""
         if self._endpoint != NULL:
@@ -54,6 +88,16 @@ cdef class SendEndpointCore(_Resource):
             apy_send_endpoint_free(self._endpoint)
             self._endpoint = NULL
             self._core._drop(self)
+
+
+cdef _fill_flow_control(DriverCore core, apy_flow_control_params_t *params, dict given):
+    params.kind = <apy_flow_control_kind_t> <int> given["kind"]
+    params.retransmit_windows = given["retransmit_windows"]
+    params.group_min = given["group_min"]
+    params.group_tag = given["group_tag"]
+    params.receiver_timeout_ns = given["receiver_timeout_ns"]
+    if given["receiver_count_id"] is not None:
+        params.receiver_count = core._value(given["receiver_count_id"])
 
 
 @cython.final
@@ -85,6 +129,7 @@ cdef class NetworkPublicationCore(_Resource):
         params.exclusive = settings["exclusive"]
         params.send_response_setup = settings["send_response_setup"]
         params.ttl = settings["ttl"]
+        _fill_flow_control(core, &params.flow_control, settings["flow_control"])
         params.pub_pos = core._value(settings["pub_pos_id"])
         params.pub_lmt = core._value(settings["pub_lmt_id"])
         params.snd_pos = core._value(settings["snd_pos_id"])

@@ -845,6 +845,26 @@ def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
 
 @final
+class GossipCore:
+    """A socket that tells and hears names, on a native thread or where `do_work` is called. Any thread may ask it."""
+
+    def __new__(cls, core: DriverCore, settings: dict[str, Any]) -> Self: ...
+    def start(self, cpu: int) -> None:
+        """Run on a thread of its own, which never takes the GIL; cpu -1: any."""
+    def do_work(self) -> int:
+        """A cycle on this thread (INVOKER)."""
+    def bound_address(self) -> bytes:
+        """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
+    def set_bootstrap(self, index: int, address: Buffer) -> None:
+        """Whom to tell from the start."""
+    def is_neighbor(self, address: Buffer) -> bool:
+        """Was it heard from, or of, lately?"""
+    def find(self, name: str) -> str | None:
+        """The IP address of a name as text; None when nobody spoke of it lately."""
+    def free(self) -> None:
+        """End its thread and close its socket. Safe twice."""
+
+@final
 class SendEndpointCore:
     """The socket that the publications of one channel send from."""
 
@@ -855,6 +875,12 @@ class SendEndpointCore:
         """Hand it to the sender; CapacityError when the sender's queue is full now."""
     def remove(self) -> None:
         """Ask the sender to let go of it; CapacityError when the sender's queue is full now."""
+    def add_destination(self, destination_id: int, address: Buffer | None) -> None:
+        """Send there too; the address of a name that nobody knows yet is None. CapacityError as above."""
+    def remove_destination(self, destination_id: int) -> None:
+        """Send there no more; nothing when it is not there. CapacityError as above."""
+    def move(self, destination_id: int, address: Buffer) -> None:
+        """The name of a destination, or with -1 of the channel, has another address now. CapacityError as above."""
     def free(self) -> None:
         """Close its socket, once the sender let go of it. Safe twice."""
 

@@ -87,6 +87,15 @@ def parse_address(text: str, channel: str) -> tuple[str, int]:
         raise refuse(ErrorCode.INVALID_CHANNEL, f"{error}: {channel}") from None
 
 
+def is_literal(text: str) -> bool:
+    """Is the host of this ``host:port`` a number, which stays what it is?"""
+    try:
+        ipaddress.ip_address(split_address(text)[0])
+    except ValueError:
+        return False
+    return True
+
+
 def resolve_host(host: str, *, prefers_v6: bool = False) -> str:
     """The IP address of a name, IPv4 first; error 9 when there is none. May take as long as the system's resolver."""
     try:

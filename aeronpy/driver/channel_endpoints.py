@@ -37,6 +37,7 @@ class ChannelEndpoint:
         self.office = office
         self.channel = channel
         self.endpoint_id = endpoint_id
+        self.remote = channel.remote  # by now: names may get new addresses
         self.is_closing = False
         self._holds = 0
         settings = self._settings()
@@ -156,7 +157,7 @@ class ChannelEndpoints(Generic[E]):
             return None
         for one in self:
             if one.channel.channel_tag == channel.channel_tag:
-                channel.check_tag_match(one.channel)
+                channel.check_tag_match(one.channel, one.remote)
                 return one
         return None
 

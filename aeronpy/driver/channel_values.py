@@ -7,7 +7,15 @@ from typing import TypeVar
 
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.errors import ChannelError
-from aeronpy.uri import ChannelUri, parse_bool, parse_duration_ns, parse_integer, parse_size
+from aeronpy.uri import (
+    NULL_VALUE,
+    PROTOTYPE_CORRELATION_ID,
+    ChannelUri,
+    parse_bool,
+    parse_duration_ns,
+    parse_integer,
+    parse_size,
+)
 
 T = TypeVar("T")
 
@@ -81,6 +89,20 @@ def _parse_integer(text: str, bits: int) -> int:
     return parse_integer(text, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
+def response_correlation_id_of(uri: ChannelUri) -> int:
+    """Whom a publication asks, or answers: NULL_VALUE for nobody, PROTOTYPE_CORRELATION_ID for nobody yet."""
+    return value_of(uri, "response-correlation-id", _parse_response, NULL_VALUE)
+
+
+def _parse_response(text: str) -> int:
+    if text == "prototype":
+        return PROTOTYPE_CORRELATION_ID
+    value = _parse_integer(text, 64)
+    if value < NULL_VALUE:
+        raise ValueError("it is negative")
+    return value
+
+
 def tags_of(uri: ChannelUri) -> tuple[int | None, int | None]:
     """Channel tag and entity tag, None where absent."""
     try:
@@ -89,14 +111,13 @@ def tags_of(uri: ChannelUri) -> tuple[int | None, int | None]:
         raise refuse(ErrorCode.INVALID_CHANNEL, str(error)) from None
 
 
-def refuse_unsupported(uri: ChannelUri) -> None:
-    """Error 8 for what this driver cannot do yet, rather than doing something else in silence."""
-    if uri.get("control-mode") in ("manual", "dynamic"):
-        raise refuse(ErrorCode.NOT_SUPPORTED, f"control-mode={uri.get('control-mode')} is not supported yet: {uri}")
-    if uri.get("control-mode") == "response" or uri.get("response-correlation-id") not in (None, "-1"):
-        raise refuse(ErrorCode.NOT_SUPPORTED, f"response channels are not supported yet: {uri}")
-    if uri.get("cc") not in (None, "static"):
-        raise refuse(ErrorCode.NOT_SUPPORTED, f"cc={uri.get('cc')} is not supported yet: {uri}")
-    for key in ("media-rcv-ts-offset", "channel-rcv-ts-offset", "channel-snd-ts-offset"):
+_NOT_IN_DESTINATIONS = ("mtu", "rcv-wnd", "so-rcvbuf", "so-sndbuf", "response-correlation-id")
+
+
+def check_destination(uri: ChannelUri) -> None:
+    """Error 1 where a destination's channel says what only that of its publication or subscription can."""
+    for key in _NOT_IN_DESTINATIONS:
         if uri.get(key) is not None:
-            raise refuse(ErrorCode.NOT_SUPPORTED, f"{key} is not supported yet: {uri}")
+            raise refuse(ErrorCode.INVALID_CHANNEL, f"destinations must not contain the key {key}: {uri}")
+    if uri.get("control-mode") == "response":
+        raise refuse(ErrorCode.INVALID_CHANNEL, f"destinations may not specify control-mode=response: {uri}")

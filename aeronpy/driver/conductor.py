@@ -17,7 +17,7 @@ from aeronpy.driver.channel_values import IPC_PREFIX, SPY_CHANNEL_PREFIX
 from aeronpy.driver.client_counters import ClientCounters
 from aeronpy.driver.clients import Clients
 from aeronpy.driver.command_lines import WAITING_BYTES_MAX, CommandLines
-from aeronpy.driver.commands import Command
+from aeronpy.driver.commands import Command, CommandType
 from aeronpy.driver.context import MediaDriverContext, ThreadingMode
 from aeronpy.driver.error_code import ErrorCode, code_of, refuse, text_of
 from aeronpy.driver.events import EventType
@@ -28,7 +28,10 @@ from aeronpy.driver.multi_destination import MultiDestination
 from aeronpy.driver.network_publications import NetworkPublications
 from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
+from aeronpy.driver.receive_names import ReceiveNames
 from aeronpy.driver.resource_agent import ResourceAgent
+from aeronpy.driver.responses import Responses
+from aeronpy.driver.send_destinations import SendDestinations
 from aeronpy.driver.spy_subscriptions import SpySubscription, SpySubscriptions
 from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.tasks import Task, Tasks
@@ -63,13 +66,16 @@ class DriverConductor:
         self._counters = ClientCounters(self._office, self._clients)
         self._ipc_publications = IpcPublications(self._office, self._clients)
         self._ipc_subscriptions = IpcSubscriptions(self._office, self._clients)
-        self._network_publications = NetworkPublications(self._office, self._clients)
         self._spy_subscriptions = SpySubscriptions(self._office, self._clients)
         self._network_subscriptions = NetworkSubscriptions(self._office, self._clients)
         self._multi_destination = MultiDestination(
             self._office, self._network_subscriptions, self._ipc_subscriptions, self._spy_subscriptions
         )
+        self._receive_names = ReceiveNames(self._office, self._network_subscriptions)
         self._images = Images(self._office, self._network_subscriptions)
+        responses = Responses(self._network_subscriptions, self._images)
+        self._network_publications = NetworkPublications(self._office, self._clients, responses)
+        self._send_destinations = SendDestinations(self._office, self._network_publications)
         self._is_closing = False
         self._stall_end_ns = 0
 
@@ -84,7 +90,7 @@ class DriverConductor:
         found = self._core.poll_events(EVENTS_PER_POLL)
         for type_id, record in found:
             self._on_event(EventType(type_id), record)
-        return len(found) + self._tasks.advance()
+        return len(found) + self._tasks.advance() + self._office.naming.do_work()
 
     def stop(self) -> None:
         """Make ``run`` return. Safe from any thread, and twice."""
@@ -95,6 +101,7 @@ class DriverConductor:
         """End the resource agent and what waits for it, after ``run`` has returned."""
         self._agent.close()
         self._tasks.close()
+        self._office.naming.close()
 
     # --- commands ---
 
@@ -182,14 +189,15 @@ class DriverConductor:
                 self._next_session_id(command)
             case commands.TerminateDriver():
                 self._terminate()
-            case commands.Destination(type=commands.CommandType.ADD_RCV_DESTINATION):
+            case commands.Destination(type=CommandType.ADD_RCV_DESTINATION):
                 yield from self._add_receive_destination(command)
-            case commands.Destination(type=commands.CommandType.REMOVE_RCV_DESTINATION):
+            case commands.Destination(type=CommandType.REMOVE_RCV_DESTINATION):
                 yield from self._multi_destination.remove(command)
             case commands.Destination():
-                raise refuse(ErrorCode.NOT_SUPPORTED, f"destinations are not supported yet: {command.channel}")
+                yield from self._change_send_destination(command)
             case commands.RemoveDestinationById():
-                raise refuse(ErrorCode.UNKNOWN_PUBLICATION, f"unknown publication: {command.registration_id}")
+                self._send_destinations.remove_by_id(command)
+                self._office.send(replies.operation_success(command.correlation_id))
             case commands.Keepalive():
                 pass  # the core takes these, but for malformed ones
 
@@ -197,6 +205,9 @@ class DriverConductor:
         if command.channel.startswith(IPC_PREFIX):
             ipc_publication = yield from self._ipc_publications.add(command)
             if ipc_publication is not None:
+                asked_by = self._ipc_publications.asked_by(ipc_publication)
+                if asked_by is not None:
+                    self._ipc_subscriptions.on_response(asked_by, ipc_publication.session_id)
                 self._link_ipc(ipc_publication)
         elif command.channel.startswith(SPY_CHANNEL_PREFIX):
             raise refuse(ErrorCode.INVALID_CHANNEL, f"a publication cannot be a spy: {command.channel}")
@@ -205,6 +216,13 @@ class DriverConductor:
             if publication is not None:
                 for spy in self._spy_subscriptions:
                     self._spy_subscriptions.link(spy, publication, publication.endpoint.channel)
+
+    def _change_send_destination(self, command: commands.Destination) -> Task[None]:
+        if command.type is CommandType.ADD_DESTINATION:
+            yield from self._send_destinations.add(command)
+        else:
+            yield from self._send_destinations.remove(command)
+        self._office.send(replies.operation_success(command.correlation_id))
 
     def _link_ipc(self, publication: IpcPublication) -> None:
         """One is new, or takes readers again: who wants it joins."""
@@ -348,8 +366,14 @@ class DriverConductor:
                 self._tasks.start(self._guarded(kind, self._images.on_setup(events.setup(record))))
             case EventType.PUBLICATION_ERROR:
                 self._network_publications.on_error(events.publication_error(record))
+            case EventType.ADDRESS_SILENT:
+                self._on_silent(kind, events.silent(record))
             case EventType.COMMAND:
                 self._on_command(events.command(record))
+
+    def _on_silent(self, kind: EventType, event: events.SilentEvent) -> None:
+        silent = self._receive_names if event.is_receive else self._send_destinations
+        self._tasks.start(self._guarded(kind, silent.on_silent(event)))
 
     def _on_client_expired(self, client_id: int) -> None:
         self._lines.drop(client_id)

@@ -17,10 +17,6 @@ PAGE_MIN: Final = 4 << 10
 
 # Of these, other values are refused until what they ask for is there.
 _SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
-    "unicast_flow_control_supplier": ("unicast_max",),
-    "multicast_flow_control_supplier": ("multicast_max",),
-    "name_resolver_supplier": ("default",),
-    "sender_wildcard_port_range": ((0, 0),),
     "receiver_wildcard_port_range": ((0, 0),),
 }
 
@@ -65,6 +61,11 @@ class MediaDriverContext(DriverOptions):
                 raise ArgumentError(f"{name} is {capacity + trailer}: without {trailer} it must be a power of two")
         self._check_order()
         self._check_refused()
+        if self.name_resolver_supplier == "driver" and not self.resolver_interface:
+            raise ArgumentError(
+                "name_resolver_supplier is 'driver' without resolver_interface: set aeron.driver.resolver.interface, "
+                "the host:port where other drivers reach this one"
+            )
         if self.resolver_interface and not self.resolver_name:
             raise ArgumentError(
                 f"resolver_interface is {self.resolver_interface!r} without resolver_name: other drivers could not "

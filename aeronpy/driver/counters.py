@@ -28,8 +28,13 @@ class CounterType(IntEnum):
     PUB_POS = 12
     SND_BPE = 13
     LOCAL_SOCKADDR = 14
+    RESOLVER_NEIGHBORS = 15
+    RESOLVER_CACHE = 16
+    FC_RECEIVERS = 17
+    MDC_NUM_DEST = 18
     SND_NAKS_RECEIVED = 19
     RCV_NAKS_SENT = 20
+    BOOTSTRAP_NEIGHBOR = 21
 
 
 class ChannelStatus(IntEnum):
@@ -49,6 +54,7 @@ _NAMES: Final = {
     CounterType.RCV_POS: "rcv-pos",
     CounterType.SND_LMT: "snd-lmt",
     CounterType.SND_BPE: "snd-bpe",
+    CounterType.FC_RECEIVERS: "fc-receivers",
     CounterType.SND_NAKS_RECEIVED: "snd-naks-received",
     CounterType.RCV_NAKS_SENT: "rcv-naks-sent",
 }

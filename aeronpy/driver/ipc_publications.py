@@ -6,15 +6,16 @@ from typing import Final
 
 from aeronpy._core.native import DriverLog, IpcPublicationCore
 from aeronpy.driver import replies
-from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
+from aeronpy.driver.channel_values import bad_value, parse_channel
 from aeronpy.driver.clients import Clients
 from aeronpy.driver.commands import AddPublication
 from aeronpy.driver.counters import NULL_ID
-from aeronpy.driver.error_code import ErrorCode
+from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.office import Office
-from aeronpy.driver.publication_params import PublicationParams
+from aeronpy.driver.publication_params import PublicationParams, session_tag_of
 from aeronpy.driver.publications import Publication, Publications
 from aeronpy.driver.tasks import UNTIL_CHANGE, Task
+from aeronpy.uri import NULL_VALUE, PROTOTYPE_CORRELATION_ID
 
 _MEDIUM: Final = 0
 
@@ -71,11 +72,15 @@ class IpcPublications(Publications[IpcPublication]):
     def add(self, command: AddPublication) -> Task[IpcPublication | None]:
         """ADD_PUBLICATION and its exclusive kin: the publication where a new one was made."""
         uri = parse_channel(command.channel)
-        refuse_unsupported(uri)
+        if session_tag_of(uri) is not None:
+            raise bad_value(uri, "session-id", "only network publications take one by tag")
         client = self._clients.get_or_add(command.client_id)
         params = PublicationParams.parse(uri, self._office.context, is_ipc=True)
+        self._check_answer(params)
 
-        publication = None if command.is_exclusive else (yield from self._shared(command.stream_id))
+        publication = None
+        if not command.is_exclusive:
+            publication = yield from self._shared(command.stream_id, params.response_correlation_id)
         is_new = publication is None
         if publication is None:
             publication = yield from self._make(command, params)
@@ -87,9 +92,28 @@ class IpcPublications(Publications[IpcPublication]):
         publication.tell_ready(command.correlation_id)
         return publication if is_new else None
 
-    def _shared(self, stream_id: int) -> Task[IpcPublication | None]:
+    def asked_by(self, publication: IpcPublication) -> int | None:
+        """The registration id of the subscription that a response publication answers; None when it answers none."""
+        params = publication.params
+        request = self.get(params.response_correlation_id) if params.is_response else None
+        return None if request is None else request.params.response_correlation_id
+
+    def _check_answer(self, params: PublicationParams) -> None:
+        """Error 11 where a response publication answers one that is not there, or did not ask."""
+        wanted = params.response_correlation_id
+        if not params.is_response or wanted in (NULL_VALUE, PROTOTYPE_CORRELATION_ID):
+            return
+        request = self.get(wanted)
+        if request is None:
+            raise refuse(ErrorCode.GENERIC_ERROR, f"image.correlationId={wanted} not found")
+        if not request.params.wants_response:
+            raise refuse(ErrorCode.GENERIC_ERROR, f"image.correlationId={wanted} did not request a response channel")
+
+    def _shared(self, stream_id: int, response_correlation_id: int) -> Task[IpcPublication | None]:
         """One that an add may have too; waits for one that is being made."""
-        while (found := self._shareable(stream_id)) is None and self._is_shared_in_making(_MEDIUM, stream_id):
+        while (found := self._shareable(stream_id, response_correlation_id)) is None and self._is_shared_in_making(
+            _MEDIUM, stream_id
+        ):
             yield UNTIL_CHANGE
         return found
 
@@ -104,5 +128,12 @@ class IpcPublications(Publications[IpcPublication]):
         self._publications[publication.image_id] = publication
         return publication
 
-    def _shareable(self, stream_id: int) -> IpcPublication | None:
-        return next((one for one in self if one.stream_id == stream_id and one.is_shareable), None)
+    def _shareable(self, stream_id: int, response_correlation_id: int) -> IpcPublication | None:
+        for one in self:
+            if (one.stream_id, one.params.response_correlation_id, one.is_shareable) == (
+                stream_id,
+                response_correlation_id,
+                True,
+            ):
+                return one
+        return None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from aeronpy.driver import replies
-from aeronpy.driver.channel_values import IPC_PREFIX, SPY_CHANNEL_PREFIX, parse_channel
+from aeronpy.driver.channel_values import IPC_PREFIX, SPY_CHANNEL_PREFIX, check_destination, parse_channel
 from aeronpy.driver.commands import Destination
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.ipc_subscriptions import IpcSubscriptions
@@ -16,9 +14,6 @@ from aeronpy.driver.streams import Subscription
 from aeronpy.driver.subscriptions import S, Subscriptions
 from aeronpy.driver.tasks import Task
 from aeronpy.driver.udp_channel import UdpChannel
-from aeronpy.uri import ChannelUri
-
-_NOT_OF_A_DESTINATION: Final = ("mtu", "rcv-wnd", "so-rcvbuf", "so-sndbuf", "response-correlation-id")
 
 
 class MultiDestination:
@@ -88,14 +83,5 @@ class MultiDestination:
 
     def _parse(self, command: Destination) -> Task[UdpChannel]:
         uri = parse_channel(command.channel)
-        _check_parameters(uri)
+        check_destination(uri)
         return (yield from self._office.naming.parse_channel(command.channel, uri, is_destination=True))
-
-
-def _check_parameters(uri: ChannelUri) -> None:
-    """What belongs to the subscription cannot be said again for one of its destinations."""
-    for key in _NOT_OF_A_DESTINATION:
-        if uri.get(key) is not None:
-            raise refuse(ErrorCode.INVALID_CHANNEL, f"destinations must not contain the key {key}: {uri}")
-    if uri.get("control-mode") == "response":
-        raise refuse(ErrorCode.INVALID_CHANNEL, f"destinations must not be of control-mode=response: {uri}")

@@ -6,18 +6,21 @@ from aeronpy._core.native import DriverLog, NetworkPublicationCore
 from aeronpy.driver import replies
 from aeronpy.driver.addresses import Address
 from aeronpy.driver.channel_endpoints import ChannelEndpoints, when_there_is_room
-from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
+from aeronpy.driver.channel_values import bad_value, parse_channel
 from aeronpy.driver.clients import Clients
 from aeronpy.driver.commands import AddPublication
 from aeronpy.driver.counters import CounterType
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.events import PublicationErrorEvent
+from aeronpy.driver.flow_control import FlowControl
 from aeronpy.driver.office import Office
-from aeronpy.driver.publication_params import PublicationParams
+from aeronpy.driver.publication_params import PublicationParams, session_tag_of
 from aeronpy.driver.publications import FreshLog, Publication, Publications
+from aeronpy.driver.responses import Responses
 from aeronpy.driver.send_endpoints import SendEndpoint
 from aeronpy.driver.tasks import UNTIL_CHANGE, Task
-from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.driver.udp_channel import NO_TIMESTAMP, ControlMode, UdpChannel
+from aeronpy.driver.wildcard_ports import WildcardPorts
 from aeronpy.uri import ChannelUri
 
 
@@ -33,8 +36,11 @@ class NetworkPublication(Publication):
         params: PublicationParams,
         fresh: FreshLog,
         endpoint: SendEndpoint,
+        *,
+        flow_control: FlowControl,
     ) -> None:
         self.endpoint = endpoint
+        self._flow_control = flow_control
         super().__init__(office, command, params, fresh)
         when_there_is_room(self.core.add)
         endpoint.publication_count += 1
@@ -57,14 +63,17 @@ class NetworkPublication(Publication):
             "untethered_resting_ns": params.untethered_resting_ns,
             "max_resend": params.max_resend,
             "exclusive": self.is_exclusive,
-            "send_response_setup": False,
-            "ttl": self.endpoint.channel.ttl,
+            "send_response_setup": params.wants_response,
+            "ttl": self.endpoint.channel.setup_ttl,
             "pub_pos_id": self.pub_pos_id,
             "pub_lmt_id": self.limit_id,
             "snd_pos_id": self._counters.add(CounterType.SND_POS, start),
             "snd_lmt_id": self._counters.add(CounterType.SND_LMT, start),
             "snd_bpe_id": self._counters.add(CounterType.SND_BPE, 0),
             "naks_received_id": self._counters.add(CounterType.SND_NAKS_RECEIVED, 0),
+            "flow_control": self._flow_control.native_settings(
+                self._counters.add(CounterType.FC_RECEIVERS, 0) if self._flow_control.remembers_receivers else None
+            ),
         }
         return NetworkPublicationCore(self.office.core, self.endpoint.core, log, settings)
 
@@ -83,42 +92,61 @@ class NetworkPublication(Publication):
 class NetworkPublications(Publications[NetworkPublication]):
     """All of them, and the endpoints they send from."""
 
-    def __init__(self, office: Office, clients: Clients) -> None:
+    def __init__(self, office: Office, clients: Clients, responses: Responses) -> None:
         super().__init__(office)
         self._clients = clients
-        self.endpoints: ChannelEndpoints[SendEndpoint] = ChannelEndpoints(office, SendEndpoint)
+        self._responses = responses
+        self._ports = WildcardPorts(office.context.sender_wildcard_port_range)
+        self.endpoints: ChannelEndpoints[SendEndpoint] = ChannelEndpoints(office, self._open_endpoint)
+
+    def _open_endpoint(self, office: Office, channel: UdpChannel, endpoint_id: int) -> SendEndpoint:
+        return SendEndpoint(office, channel, endpoint_id, self._ports)
 
     def add(self, command: AddPublication) -> Task[NetworkPublication | None]:
         """ADD_PUBLICATION and its exclusive kin: the publication where a new one was made."""
         uri = parse_channel(command.channel)
-        refuse_unsupported(uri)
         client = self._clients.get_or_add(command.client_id)
-        channel = yield from self._office.naming.parse_channel(command.channel, uri)
         params = PublicationParams.parse(uri, self._office.context, is_ipc=False)
-        _check_destination(channel)
+        channel = yield from self._office.naming.parse_channel(command.channel, uri)
+        params = self._adopt(params, uri)
+        _check_addresses(channel)
+        flow_control = FlowControl.parse(channel, self._office.context)
+        self._responses.check(params, uri)
 
-        endpoint, publication = yield from self._shared(command, channel)
-        self._check_mtu(channel, endpoint, params)
+        endpoint, publication = yield from self._shared(command, channel, params)
+        self._check_fits(channel, endpoint, params)
         is_new = publication is None
         if publication is None:
-            publication = yield from self._make(command, params, channel, endpoint)
+            publication = yield from self._make(command, params, channel, endpoint, flow_control)
         else:
             self._check_same(publication, params, uri)
 
         publication.holders += 1
         client.publications[command.correlation_id] = publication
         publication.tell_ready(command.correlation_id)
+        if is_new:
+            self._responses.started(params, publication.session_id)
         return publication if is_new else None
 
+    def _adopt(self, params: PublicationParams, uri: ChannelUri) -> PublicationParams:
+        """Where the channel names its session by the entity tag of another publication, that one's."""
+        tag = session_tag_of(uri)
+        if tag is None:
+            return params
+        for one in self:
+            if one.params.entity_tag == tag:
+                return params.adopt(one.session_id, one.params, uri)
+        raise bad_value(uri, "session-id", "no network publication has this entity tag")
+
     def _shared(
-        self, command: AddPublication, channel: UdpChannel
+        self, command: AddPublication, channel: UdpChannel, params: PublicationParams
     ) -> Task[tuple[SendEndpoint | None, NetworkPublication | None]]:
         """The endpoint and the publication that an add may have too; waits for one that is being made."""
         while True:
             endpoint = self.endpoints.find(channel)
             if endpoint is None or command.is_exclusive:
                 return endpoint, None
-            publication = self._shareable(endpoint, command.stream_id)
+            publication = self._shareable(endpoint, command.stream_id, params.response_correlation_id)
             if publication is not None or not self._is_shared_in_making(endpoint.endpoint_id, command.stream_id):
                 return endpoint, publication
             yield UNTIL_CHANGE
@@ -129,6 +157,7 @@ class NetworkPublications(Publications[NetworkPublication]):
         params: PublicationParams,
         channel: UdpChannel,
         endpoint: SendEndpoint | None,
+        flow_control: FlowControl,
     ) -> Task[NetworkPublication]:
         def is_used(session_id: int) -> bool:
             return endpoint is not None and self._has_session_on(endpoint, command.stream_id, session_id)
@@ -143,7 +172,7 @@ class NetworkPublications(Publications[NetworkPublication]):
         with used.held():
             fresh = yield from self._make_log(command, params, session_id, used.endpoint_id, log_settings)
             try:
-                publication = NetworkPublication(self._office, command, params, fresh, used)
+                publication = NetworkPublication(self._office, command, params, fresh, used, flow_control=flow_control)
             except BaseException:
                 self._office.logs.discard(fresh.log)
                 raise
@@ -155,9 +184,16 @@ class NetworkPublications(Publications[NetworkPublication]):
             one.endpoint is endpoint and (one.stream_id, one.session_id) == (stream_id, session_id) for one in self
         )
 
-    def _shareable(self, endpoint: SendEndpoint, stream_id: int) -> NetworkPublication | None:
+    def _shareable(
+        self, endpoint: SendEndpoint, stream_id: int, response_correlation_id: int
+    ) -> NetworkPublication | None:
         for one in self:
-            if one.endpoint is endpoint and one.stream_id == stream_id and one.is_shareable:
+            if (one.endpoint, one.stream_id, one.params.response_correlation_id, one.is_shareable) == (
+                endpoint,
+                stream_id,
+                response_correlation_id,
+                True,
+            ):
                 return one
         return None
 
@@ -171,7 +207,7 @@ class NetworkPublications(Publications[NetworkPublication]):
                 f"existing publication has different ssc: existing={existing} requested={wanted} in {uri}",
             )
 
-    def _check_mtu(self, channel: UdpChannel, endpoint: SendEndpoint | None, params: PublicationParams) -> None:
+    def _check_fits(self, channel: UdpChannel, endpoint: SendEndpoint | None, params: PublicationParams) -> None:
         if endpoint is not None:
             limit = endpoint.effective_sndbuf
         else:
@@ -179,6 +215,12 @@ class NetworkPublications(Publications[NetworkPublication]):
         if params.mtu > limit:
             raise refuse(
                 ErrorCode.GENERIC_ERROR, f"mtu={params.mtu} is greater than so-sndbuf={limit}: channel={channel.text}"
+            )
+
+        offset = channel.timestamps.channel_send
+        if endpoint is not None and offset not in (NO_TIMESTAMP, endpoint.channel.timestamps.channel_send):
+            raise bad_value(
+                channel.uri, "channel-snd-ts-offset", f"existingChannel={endpoint.channel.text} has another one"
             )
 
     def on_error(self, event: PublicationErrorEvent) -> None:
@@ -193,6 +235,7 @@ class NetworkPublications(Publications[NetworkPublication]):
                 text=event.text,
                 receiver_id=event.receiver_id,
                 group_tag=event.group_tag,
+                destination_id=event.destination_id,
                 host=source.host,
                 port=source.port,
             )
@@ -204,11 +247,12 @@ class NetworkPublications(Publications[NetworkPublication]):
         )
 
 
-def _check_destination(channel: UdpChannel) -> None:
-    if channel.has_explicit_control and not channel.has_explicit_endpoint:
+def _check_addresses(channel: UdpChannel) -> None:
+    has_mode = channel.control_mode is not ControlMode.NONE
+    if channel.has_explicit_control and not channel.has_explicit_endpoint and not has_mode:
         raise refuse(
             ErrorCode.GENERIC_ERROR,
             f"'control' parameter requires that either 'endpoint' or 'control-mode' is specified: {channel.text}",
         )
-    if channel.has_explicit_endpoint and channel.remote.port == 0:
+    if channel.has_explicit_endpoint and channel.remote.port == 0 and not channel.is_mdc:
         raise refuse(ErrorCode.GENERIC_ERROR, f"endpoint has port=0 for publication: channel={channel.text}")

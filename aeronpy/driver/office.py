@@ -11,6 +11,7 @@ from aeronpy._core.native import DriverCore
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.log_files import LogFiles
 from aeronpy.driver.names.naming import Naming
+from aeronpy.driver.names.suppliers import supply
 from aeronpy.driver.replies import Reply
 from aeronpy.driver.resource_agent import ResourceAgent
 from aeronpy.driver.session_ids import SessionIds, wrap_i32
@@ -30,7 +31,7 @@ class Office:
             context.publication_reserved_session_id_high,
         )
         self.logs = LogFiles(context, core.directory, agent, self.warn)
-        self.naming = Naming(context)
+        self.naming = Naming(context, core, supply(context, core))
         self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
 
     def send(self, reply: Reply) -> None:

@@ -202,7 +202,9 @@ class AgentOptions(Settings):
 class NameOptions(Settings):
     """How names become addresses."""
 
-    name_resolver_supplier = Choice("aeron.name.resolver.supplier", "default", values.NAME_RESOLVERS)
+    name_resolver_supplier = Choice(
+        "aeron.name.resolver.supplier", "default", values.NAME_RESOLVERS, plugins=True, doc="or module:function"
+    )
     name_resolver_init_args = text("aeron.name.resolver.init.args", "")
     name_resolver_csv_lookup_table_args = text("aeron.name.resolver.csv.lookup.table.args", "")
     resolver_name = text("aeron.driver.resolver.name", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aeronpy.driver.channel_values import (
@@ -11,7 +11,7 @@ from aeronpy.driver.channel_values import (
     duration_of,
     flag_of,
     i32_of,
-    i64_of,
+    response_correlation_id_of,
     size_of,
     tags_of,
     value_of,
@@ -19,7 +19,7 @@ from aeronpy.driver.channel_values import (
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.session_ids import wrap_i32
-from aeronpy.uri import ChannelUri
+from aeronpy.uri import NULL_VALUE, PROTOTYPE_CORRELATION_ID, ChannelUri
 
 _TERM_MIN, _TERM_MAX = 64 << 10, 1 << 30
 _MTU_MAX = 65504
@@ -48,6 +48,7 @@ class PublicationParams:
     spies_simulate_connection: bool
     max_resend: int
     response_correlation_id: int
+    is_response: bool
 
     @classmethod
     def parse(cls, uri: ChannelUri, context: MediaDriverContext, *, is_ipc: bool) -> PublicationParams:
@@ -56,19 +57,21 @@ class PublicationParams:
         linger_default = window_limit if context.untethered_linger_timeout < 0 else context.untethered_linger_timeout
         term_length = _term_length(uri, context.ipc_term_buffer_length if is_ipc else context.term_buffer_length)
         mtu = _mtu(uri, context.ipc_mtu_length if is_ipc else context.mtu_length)
+        response_correlation_id = response_correlation_id_of(uri)
+        is_response = uri.get("control-mode") == "response"
+        if is_response and not is_ipc and response_correlation_id == PROTOTYPE_CORRELATION_ID:
+            term_length = _TERM_MIN  # it never carries anything
         initial_term_id, term_id, term_offset = _position(uri, term_length)
         max_resend = value_of(uri, "max-resend", int, context.max_resend)
         if not 1 <= max_resend <= 256:
             raise bad_value(uri, "max-resend", "it is outside 1 to 256")
-        if (uri.get("session-id") or "").startswith("tag:"):
-            raise refuse(ErrorCode.NOT_SUPPORTED, f"session-id=tag: is not supported yet: {uri}")
         entity_tag = tags_of(uri)[1]
         return cls(
             given=frozenset(uri.params),
             term_length=term_length,
             mtu=mtu,
             window_length=_window(uri, context, is_ipc, term_length, mtu),
-            session_id=i32_of(uri, "session-id"),
+            session_id=None if session_tag_of(uri) is not None else i32_of(uri, "session-id"),
             entity_tag=-1 if entity_tag is None else entity_tag,
             initial_term_id=initial_term_id,
             term_id=term_id,
@@ -81,8 +84,35 @@ class PublicationParams:
             signal_eos=flag_of(uri, "eos", True),
             spies_simulate_connection=flag_of(uri, "ssc", context.spies_simulate_connection),
             max_resend=max_resend,
-            response_correlation_id=i64_of(uri, "response-correlation-id") or -1,
+            response_correlation_id=response_correlation_id,
+            is_response=is_response,
         )
+
+    def adopt(self, session_id: int, tagged: PublicationParams, uri: ChannelUri) -> PublicationParams:
+        """With the session of another publication, and what streams of one session have in common."""
+        for name, existing, wanted in (
+            ("mtu", tagged.mtu, self.mtu),
+            ("term-length", tagged.term_length, self.term_length),
+        ):
+            if name in self.given and existing != wanted:
+                raise bad_value(
+                    uri, name, f"the publication that session-id={uri.get('session-id')} names has {existing}"
+                )
+        window_length = min(self.window_length, tagged.term_length // 2)
+        if "pub-wnd" not in self.given:
+            window_length = tagged.window_length
+        return replace(
+            self,
+            session_id=session_id,
+            mtu=tagged.mtu,
+            term_length=tagged.term_length,
+            window_length=window_length,
+        )
+
+    @property
+    def wants_response(self) -> bool:
+        """Does it ask its receivers to answer on a stream of their own?"""
+        return self.response_correlation_id != NULL_VALUE and not self.is_response
 
     @property
     def start_position(self) -> int:
@@ -118,6 +148,7 @@ class PublicationParams:
             "max_resend": self.max_resend if "max-resend" in self.given else 0,
             "entity_tag": self.entity_tag,
             "response_correlation_id": self.response_correlation_id,
+            "is_response": self.is_response,
             "linger_timeout_ns": self.linger_ns,
             "untethered_window_limit_timeout_ns": self.untethered_window_limit_ns,
             "untethered_linger_timeout_ns": self.untethered_linger_ns,
@@ -127,6 +158,14 @@ class PublicationParams:
             "spies_simulate_connection": self.spies_simulate_connection,
             "type": 1 if is_exclusive else 0,
         }
+
+
+def session_tag_of(uri: ChannelUri) -> int | None:
+    """The entity tag in ``session-id=tag:N``, None where the session id is given otherwise or not at all."""
+    text = uri.get("session-id")
+    if text is None or not text.startswith("tag:"):
+        return None
+    return value_of(uri, "session-id", lambda given: int(given.removeprefix("tag:")), 0)
 
 
 def _term_length(uri: ChannelUri, default: int) -> int:

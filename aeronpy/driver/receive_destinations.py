@@ -21,6 +21,7 @@ class ReceiveDestination:
         office = endpoint.office
         self.channel = channel
         self.destination_id = destination_id
+        self.control = channel.local  # where its publisher is, when it names one
         self._native = office.core
         self._core = ReceiveDestinationCore(endpoint.core, channel.native_settings(office.context), destination_id)
         self.bound = str(Address.unpack(self._core.bound_address()))
@@ -49,6 +50,7 @@ class ReceiveDestination:
 
     def redirect(self, control: Address) -> None:
         """The name of its explicit control address stands for another one now."""
+        self.control = control
         when_there_is_room(lambda: self._core.set_control(control.pack()))
 
     def free(self) -> None:

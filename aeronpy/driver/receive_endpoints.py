@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 from aeronpy._core.native import ReceiveEndpointCore
-from aeronpy.driver.addresses import Address
 from aeronpy.driver.channel_endpoints import ChannelEndpoint, when_there_is_room
 from aeronpy.driver.office import Office
 from aeronpy.driver.receive_destinations import ReceiveDestination
@@ -98,14 +97,6 @@ class ReceiveEndpoint(ChannelEndpoint):
         destination = self._leaving.pop(destination_id, None)
         if destination is not None:
             destination.free()
-
-    # --- addresses ---
-
-    def redirect(self, destination_id: int, control: Address) -> None:
-        """The name of a destination's explicit control address stands for another one now."""
-        destination = self._destinations.get(destination_id)
-        if destination is not None:
-            destination.redirect(control)
 
     # --- the end ---
 

@@ -71,7 +71,7 @@ static int join_group(int fd, const apy_udp_channel_t *channel, const struct soc
 }
 
 static int set_up(int fd, const apy_udp_channel_t *channel, const struct sockaddr_storage *bind_to,
-                  const struct sockaddr_storage *connect_to, const struct sockaddr_storage *group)
+                  const struct sockaddr_storage *group)
 {
     char text[64];
     int rc = set_buffers(fd, channel);
@@ -91,12 +91,18 @@ static int set_up(int fd, const apy_udp_channel_t *channel, const struct sockadd
     if (rc == APY_OK && group != NULL) {
         rc = join_group(fd, channel, group);
     }
-    if (rc == APY_OK && connect_to != NULL &&
-        connect(fd, (const struct sockaddr *)connect_to, apy_address_length(connect_to)) != 0) {
-        apy_address_format(connect_to, text, sizeof(text));
-        rc = apy_fail_os("cannot connect to %s", text);
-    }
     return rc;
+}
+
+int apy_udp_transport_connect(apy_udp_transport_t *transport, const struct sockaddr_storage *address)
+{
+    if (connect(transport->fd, (const struct sockaddr *)address, apy_address_length(address)) != 0) {
+        char text[64];
+        apy_address_format(address, text, sizeof(text));
+        return apy_fail_os("cannot connect to %s", text);
+    }
+    transport->connected = *address;
+    return APY_OK;
 }
 
 int apy_udp_transport_open(apy_udp_transport_t *transport, const apy_udp_channel_t *channel,
@@ -109,7 +115,10 @@ int apy_udp_transport_open(apy_udp_transport_t *transport, const apy_udp_channel
     if (opened.fd < 0) {
         return apy_fail_os("cannot open a UDP socket of family %d", bind_to->ss_family);
     }
-    int rc = set_up(opened.fd, channel, bind_to, connect_to, group);
+    int rc = set_up(opened.fd, channel, bind_to, group);
+    if (rc == APY_OK && connect_to != NULL) {
+        rc = apy_udp_transport_connect(&opened, connect_to);
+    }
     socklen_t length = sizeof(opened.bound);
     if (rc == APY_OK && getsockname(opened.fd, (struct sockaddr *)&opened.bound, &length) != 0) {
         rc = apy_fail_os("cannot learn the address of a socket");
@@ -117,9 +126,6 @@ int apy_udp_transport_open(apy_udp_transport_t *transport, const apy_udp_channel
     if (rc != APY_OK) {
         close(opened.fd);
         return rc;
-    }
-    if (connect_to != NULL) {
-        opened.connected = *connect_to;
     }
     *transport = opened;
     return APY_OK;

@@ -46,7 +46,8 @@ static inline loop_t *loop_open(rig_t *rig, const struct sockaddr_storage *to, s
     CHECK_EQ(apy_receive_destination_open(loop->receive_endpoint, &channel, 1, &loop->destination), APY_OK);
     *receive_address = *apy_receive_destination_bound_address(loop->destination);
     channel.remote_data = channel.remote_control = to != NULL ? *to : *receive_address;
-    CHECK_EQ(apy_send_endpoint_open(&rig->context, &channel, 2, &loop->statuses[1], &loop->send_endpoint), APY_OK);
+    CHECK_EQ(apy_send_endpoint_open(&rig->context, &channel, 2, &loop->statuses[1], NULL, &loop->send_endpoint),
+             APY_OK);
 
     const apy_network_publication_params_t params = {
         .registration_id = 10,
@@ -57,6 +58,7 @@ static inline loop_t *loop_open(rig_t *rig, const struct sockaddr_storage *to, s
         .linger_ns = 5 * RIG_SECOND,
         .exclusive = true,
         .signal_eos = true,
+        .flow_control = {.kind = APY_FLOW_UNICAST, .retransmit_windows = 16},
         .pub_pos = &loop->pub_pos,
         .pub_lmt = &loop->pub_lmt,
         .snd_pos = &loop->snd_pos,

@@ -22,7 +22,7 @@ typedef struct sender_rig {
     apy_network_publication_t *publication;
     apy_log_t log;
     apy_exclusive_t append;
-    int64_t status, pub_pos, pub_lmt, snd_pos, snd_lmt, snd_bpe, naks_received;
+    int64_t status, destination_count, receiver_count, pub_pos, pub_lmt, snd_pos, snd_lmt, snd_bpe, naks_received;
     int receiver; /* a socket */
     struct sockaddr_storage receiver_address, sender_address;
     uint8_t datagram[65536];
@@ -39,6 +39,11 @@ static inline apy_network_publication_params_t sender_rig_params(sender_rig_t *s
         .linger_ns = 5 * RIG_SECOND,
         .exclusive = true,
         .signal_eos = true,
+        .flow_control = {.kind = APY_FLOW_UNICAST,
+                         .retransmit_windows = 16,
+                         .group_tag = -1,
+                         .receiver_timeout_ns = 5 * RIG_SECOND,
+                         .receiver_count = &s->receiver_count},
         .untethered_window_limit_ns = 5 * RIG_SECOND,
         .untethered_linger_ns = 5 * RIG_SECOND,
         .untethered_resting_ns = 10 * RIG_SECOND,
@@ -61,20 +66,39 @@ static inline sender_rig_t *sender_rig_open_with(const apy_network_publication_p
     return s;
 }
 
-/* All but the publication, which a test may want with parameters of its own. */
-static inline sender_rig_t *sender_rig_open_bare(void)
+/* What a test may want otherwise: then it calls the three parts itself. */
+static inline sender_rig_t *sender_rig_start(void)
 {
     sender_rig_t *s = calloc(1, sizeof(*s));
     CHECK(s != NULL);
     s->rig = rig_open();
     s->receiver = rig_socket(&s->receiver_address);
+    return s;
+}
+
+static inline apy_udp_channel_t sender_rig_channel(const sender_rig_t *s)
+{
     apy_udp_channel_t channel = {.has_explicit_endpoint = true, APY_NO_TIMESTAMPS};
     channel.remote_data = channel.remote_control = s->receiver_address;
     channel.local_data = channel.local_control = rig_address(0);
-    CHECK_EQ(apy_send_endpoint_open(&s->rig->context, &channel, 5, &s->status, &s->endpoint), APY_OK);
+    return channel;
+}
+
+static inline void sender_rig_open_endpoint(sender_rig_t *s, const apy_udp_channel_t *channel)
+{
+    CHECK_EQ(apy_send_endpoint_open(&s->rig->context, channel, 5, &s->status, &s->destination_count, &s->endpoint),
+             APY_OK);
     CHECK_EQ(s->status, 1);
     s->sender_address = *apy_send_endpoint_bound_address(s->endpoint);
     CHECK_EQ(apy_sender_create(&s->rig->context, &s->sender), APY_OK);
+}
+
+/* All but the publication, which a test may want with parameters of its own. */
+static inline sender_rig_t *sender_rig_open_bare(void)
+{
+    sender_rig_t *s = sender_rig_start();
+    const apy_udp_channel_t channel = sender_rig_channel(s);
+    sender_rig_open_endpoint(s, &channel);
     return s;
 }
 

@@ -10,8 +10,9 @@ typedef struct resent {
     int32_t term_id, term_offset, length;
 } resent_t;
 
-static void keep(void *context, int32_t term_id, int32_t term_offset, int32_t length)
+static void keep(void *context, int32_t term_id, int32_t term_offset, int32_t length, int64_t now_ns)
 {
+    (void)now_ns;
     resent_t *resent = context;
     *resent = (resent_t){resent->count + 1, term_id, term_offset, length};
 }

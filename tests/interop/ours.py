@@ -98,6 +98,7 @@ class Subscription:
     def look(self) -> dict[str, Any]:
         return {
             "images": [{name: getattr(image, name) for name in _IMAGE} for image in self.real.images],
+            "registration_id": self.real.registration_id,
             "is_connected": self.real.is_connected,
             "is_closed": self.real.is_closed,
             "channel_status": int(self.real.channel_status),

@@ -19,7 +19,8 @@ CNC_VERSION = 512
 
 ADD_PUBLICATION, REMOVE_PUBLICATION, ADD_EXCLUSIVE_PUBLICATION = 0x01, 0x02, 0x03
 ADD_SUBSCRIPTION, REMOVE_SUBSCRIPTION, CLIENT_KEEPALIVE = 0x04, 0x05, 0x06
-ADD_DESTINATION, ADD_COUNTER, REMOVE_COUNTER, CLIENT_CLOSE = 0x07, 0x09, 0x0A, 0x0B
+ADD_DESTINATION, REMOVE_DESTINATION = 0x07, 0x08
+ADD_COUNTER, REMOVE_COUNTER, CLIENT_CLOSE = 0x09, 0x0A, 0x0B
 TERMINATE_DRIVER, ADD_STATIC_COUNTER, REJECT_IMAGE = 0x0E, 0x0F, 0x10
 REMOVE_DESTINATION_BY_ID, GET_NEXT_AVAILABLE_SESSION_ID = 0x11, 0x12
 
@@ -148,6 +149,11 @@ class ProtocolClient:
     def reject(self, image_id: int, position: int, reason: bytes) -> int:
         padded = reason.ljust(4, b"\0")
         return self.command(REJECT_IMAGE, f"qqi{len(padded)}s", image_id, position, len(reason), padded)
+
+    def is_read(self) -> bool:
+        """Has the driver taken all that was written?"""
+        trailer = self._ring + self._ring_capacity
+        return self._i64(trailer + 128) == self._i64(trailer + 384)
 
     # --- events ---
 

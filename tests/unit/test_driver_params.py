@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeronpy.driver.channel_values import parse_channel, refuse_unsupported
+from aeronpy.driver.channel_values import parse_channel
 from aeronpy.driver.context import MediaDriverContext, ThreadingMode
 from aeronpy.driver.counters import stream_key
 from aeronpy.driver.publication_params import PublicationParams
@@ -77,18 +77,37 @@ def test_a_position_counts_terms_across_the_wrap_of_their_ids() -> None:
 
 
 @pytest.mark.parametrize(
-    "channel",
-    [
-        "aeron:ipc?control-mode=response",
-        "aeron:udp?control-mode=manual",
-        "aeron:udp?endpoint=a:1|cc=cubic",
-        "aeron:udp?endpoint=a:1|response-correlation-id=9",
-    ],
+    ("written", "expected"), [("", -1), ("|response-correlation-id=0", 0), ("|response-correlation-id=prototype", -2)]
 )
-def test_what_is_not_supported_yet_is_refused_in_words(channel: str) -> None:
-    with pytest.raises(RegistrationError, match="not supported yet") as caught:
-        refuse_unsupported(parse_channel(channel))
-    assert caught.value.error_code == 8
+def test_whom_a_publication_answers(written: str, expected: int) -> None:
+    found = params(f"aeron:udp?control=127.0.0.1:1|control-mode=response{written}", is_ipc=False)
+
+    assert (found.response_correlation_id, found.is_response, found.wants_response) == (expected, True, False)
+
+
+def test_a_prototype_has_the_smallest_terms() -> None:
+    channel = "aeron:udp?control=127.0.0.1:1|control-mode=response|term-length=1m|response-correlation-id=prototype"
+
+    assert params(channel, is_ipc=False).term_length == 64 << 10
+
+
+def test_a_session_by_tag_brings_what_its_streams_share() -> None:
+    tagged = params("aeron:udp?endpoint=a:1|term-length=128k|mtu=2048", is_ipc=False)
+    uri = parse_channel("aeron:udp?endpoint=a:1|session-id=tag:7")
+    adopted = PublicationParams.parse(uri, context(), is_ipc=False).adopt(55, tagged, uri)
+
+    assert (adopted.session_id, adopted.term_length, adopted.mtu) == (55, 128 << 10, 2048)
+    assert adopted.window_length == 64 << 10
+
+
+@pytest.mark.parametrize("parameter", ["mtu=4096", "term-length=1m"])
+def test_a_session_by_tag_cannot_differ_from_it(parameter: str) -> None:
+    tagged = params("aeron:udp?endpoint=a:1|term-length=128k|mtu=2048", is_ipc=False)
+    uri = parse_channel(f"aeron:udp?endpoint=a:1|session-id=tag:7|{parameter}")
+
+    with pytest.raises(RegistrationError, match=parameter.split("=", maxsplit=1)[0]) as caught:
+        PublicationParams.parse(uri, context(), is_ipc=False).adopt(55, tagged, uri)
+    assert caught.value.error_code == 11
 
 
 # --- keys, labels, settings ---
@@ -117,7 +136,6 @@ def test_system_counters_are_named_in_the_order_of_their_ids() -> None:
         {"udp_channel_incoming_interceptors": "gremlins"},
         {"udp_channel_incoming_interceptors": "loss", "udp_channel_transport_bindings_loss_args": "rate=2"},
         {"name_resolver_supplier": "driver"},
-        {"sender_wildcard_port_range": "1 2"},
         {"thread_naming": "pretty"},
         {"clients_buffer_length": 3 << 20},
     ],

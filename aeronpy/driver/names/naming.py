@@ -3,32 +3,104 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
+import time
+from collections import deque
+from typing import Final
 
-from aeronpy.driver.addresses import resolve_host
+from aeronpy._core.native import DriverCore
+from aeronpy.driver import system_counters
+from aeronpy.driver.addresses import Address, is_literal, parse_address, resolve_address
 from aeronpy.driver.context import MediaDriverContext
+from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.names.resolver import NameResolver
 from aeronpy.driver.resource_agent import Job, Lane
 from aeronpy.driver.tasks import Task
 from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.errors import RegistrationError
 from aeronpy.uri import ChannelUri, split_address
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Naming:
-    """One per driver."""
+    """One per driver; the decision thread asks."""
 
-    def __init__(self, context: MediaDriverContext) -> None:
+    def __init__(self, context: MediaDriverContext, core: DriverCore, resolver: NameResolver) -> None:
         self._context = context
+        self._core = core
+        self._resolver = resolver
+        self._times_ns: deque[int] = deque()
+        self._time_max_ns = 0
 
     def parse_channel(self, text: str, uri: ChannelUri, *, is_destination: bool = False) -> Task[UdpChannel]:
         """A channel with its names resolved: on the spot where there are none, else by the resource agent."""
 
         def parse() -> UdpChannel:
-            return UdpChannel.parse(text, uri, self._context, resolve=resolve_host, is_destination=is_destination)
+            return UdpChannel.parse(text, uri, self._context, resolve=self._first, is_destination=is_destination)
 
         if not _has_names(uri):
             return parse()
-        parsed = yield Job(Lane.NAMES, parse)
+        try:
+            parsed = yield Job(Lane.NAMES, parse)
+        finally:
+            self._note_times()
         assert isinstance(parsed, UdpChannel)
         return parsed
+
+    def resolve(self, written: str, channel: str, *, is_again: bool) -> Task[Address]:
+        """Where ``host:port`` is: error 1 where it is no address, 9 where nobody knows the host.
+
+        ``is_again``: it was resolved before, and nobody waits for it now.
+        """
+
+        def resolve() -> Address:
+            host, port = parse_address(written, channel)
+            return Address(self._timed(host, is_again=is_again), port)
+
+        if is_literal(written):
+            return resolve_address(written, channel)
+        try:
+            found = yield Job(Lane.UPKEEP if is_again else Lane.NAMES, resolve)
+        finally:
+            self._note_times()
+        assert isinstance(found, Address)
+        return found
+
+    def do_work(self) -> int:
+        """A turn of the decision thread."""
+        return self._resolver.do_work()
+
+    def _first(self, host: str) -> str:
+        return self._timed(host, is_again=False)
+
+    def _timed(self, host: str, *, is_again: bool) -> str:
+        """On a thread of the resource agent."""
+        begin_ns = time.monotonic_ns()
+        try:
+            found = self._resolver.resolve(host, is_again=is_again)
+            ipaddress.ip_address(found)
+            return found
+        except RegistrationError:
+            raise
+        except (LookupError, OSError, ValueError) as error:
+            raise refuse(ErrorCode.UNKNOWN_HOST, f"Unable to resolve host={host}: unresolved ({error})") from None
+        finally:
+            self._times_ns.append(time.monotonic_ns() - begin_ns)
+
+    def _note_times(self) -> None:
+        while self._times_ns:
+            time_ns = self._times_ns.popleft()
+            if time_ns > self._time_max_ns:
+                self._time_max_ns = time_ns
+                self._core.set_counter(system_counters.NAME_RESOLVER_MAX, time_ns)
+            if time_ns > self._context.name_resolver_threshold:
+                self._core.count(system_counters.NAME_RESOLVER_EXCEEDED)
+                _log.warning("resolving a name took %.3f s", time_ns / 1e9)
+
+    def close(self) -> None:
+        """The driver ends."""
+        self._resolver.close()
 
 
 def _has_names(uri: ChannelUri) -> bool:

@@ -14,6 +14,30 @@ static int remove_send_endpoint(void *owner, void *argument)
     return apy_sender_remove_endpoint(((apy_conductor_t *)owner)->sender, argument);
 }
 
+typedef struct apy_send_destination_call {
+    apy_send_endpoint_t *endpoint;
+    int64_t id;
+    const struct sockaddr_storage *address;
+} apy_send_destination_call_t;
+
+static int add_send_destination(void *owner, void *argument)
+{
+    const apy_send_destination_call_t *added = argument;
+    return apy_sender_add_destination(((apy_conductor_t *)owner)->sender, added->endpoint, added->id, added->address);
+}
+
+static int remove_send_destination(void *owner, void *argument)
+{
+    const apy_send_destination_call_t *removed = argument;
+    return apy_sender_remove_destination(((apy_conductor_t *)owner)->sender, removed->endpoint, removed->id);
+}
+
+static int move_send_endpoint(void *owner, void *argument)
+{
+    const apy_send_destination_call_t *moved = argument;
+    return apy_sender_move(((apy_conductor_t *)owner)->sender, moved->endpoint, moved->id, moved->address);
+}
+
 static int add_publication(void *owner, void *argument)
 {
     apy_conductor_t *conductor = owner;
@@ -85,6 +109,26 @@ int apy_conductor_add_send_endpoint(apy_conductor_t *conductor, apy_send_endpoin
 int apy_conductor_remove_send_endpoint(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint)
 {
     return apy_core_call(conductor, remove_send_endpoint, endpoint);
+}
+
+int apy_conductor_add_send_destination(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint, int64_t id,
+                                       const struct sockaddr_storage *address)
+{
+    apy_send_destination_call_t added = {endpoint, id, address};
+    return apy_core_call(conductor, add_send_destination, &added);
+}
+
+int apy_conductor_remove_send_destination(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint, int64_t id)
+{
+    apy_send_destination_call_t removed = {endpoint, id, NULL};
+    return apy_core_call(conductor, remove_send_destination, &removed);
+}
+
+int apy_conductor_move_send_endpoint(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint, int64_t destination_id,
+                                     const struct sockaddr_storage *address)
+{
+    apy_send_destination_call_t moved = {endpoint, destination_id, address};
+    return apy_core_call(conductor, move_send_endpoint, &moved);
 }
 
 int apy_conductor_add_publication(apy_conductor_t *conductor, apy_network_publication_t *publication)

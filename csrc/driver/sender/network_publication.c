@@ -15,21 +15,38 @@
 
 /* --- sending --- */
 
-static int64_t send_frame(apy_network_publication_t *publication, const void *frame, size_t length)
+/* A response publication has nobody to send to until somebody asked. */
+static bool has_address(const apy_network_publication_t *publication)
+{
+    return !publication->is_response || publication->sender.response_address.ss_family != 0;
+}
+
+int apy_network_publication_transmit(apy_network_publication_t *publication, const struct iovec *datagrams, int count,
+                                     int64_t now_ns, int64_t *bytes)
+{
+    const struct sockaddr_storage *to = publication->is_response ? &publication->sender.response_address : NULL;
+    if (!has_address(publication)) {
+        return 0;
+    }
+    const int sent = apy_send_endpoint_send(publication->endpoint, to, datagrams, count, now_ns, bytes);
+    if (sent < count) { /* the rest goes in the next turn */
+        apy_count(publication->context, APY_SC_SHORT_SENDS, 1);
+    }
+    return sent;
+}
+
+static void send_frame(apy_network_publication_t *publication, const void *frame, size_t length, int64_t now_ns)
 {
     const struct iovec datagram = {(void *)(uintptr_t)frame, length};
     int64_t bytes = 0;
-    if (apy_send_endpoint_send(publication->endpoint, &datagram, 1, &bytes) < 1) {
-        apy_count(publication->context, APY_SC_SHORT_SENDS, 1);
-    }
-    return bytes;
+    apy_network_publication_transmit(publication, &datagram, 1, now_ns, &bytes);
 }
 
 static void check_setup(apy_network_publication_t *publication, int64_t now_ns)
 {
     const apy_log_t *log = &publication->log;
     const int64_t position = publication->sender.position;
-    if (now_ns <= publication->sender.time_of_last_setup_ns + SETUP_INTERVAL_NS) {
+    if (now_ns <= publication->sender.time_of_last_setup_ns + SETUP_INTERVAL_NS || !has_address(publication)) {
         return;
     }
     const apy_setup_t setup = {
@@ -45,9 +62,12 @@ static void check_setup(apy_network_publication_t *publication, int64_t now_ns)
         .mtu = log->mtu,
         .ttl = publication->params.ttl,
     };
-    send_frame(publication, &setup, sizeof(setup));
+    if (publication->sender.is_setup_elicited) {
+        apy_flow_control_on_setup(&publication->sender.flow_control, publication->sender.limit, now_ns);
+    }
+    send_frame(publication, &setup, sizeof(setup), now_ns);
     publication->sender.time_of_last_setup_ns = now_ns;
-    if (publication->sender.receiver_count > 0) {
+    if (publication->sender.receivers.count > 0) {
         publication->sender.is_setup_elicited = false;
     }
 }
@@ -74,7 +94,7 @@ static void check_heartbeat(apy_network_publication_t *publication, int64_t now_
         .stream_id = publication->params.stream_id,
         .term_id = apy_position_term_id(position, log->shift, log->initial_term_id),
     };
-    send_frame(publication, &heartbeat, sizeof(heartbeat));
+    send_frame(publication, &heartbeat, sizeof(heartbeat), now_ns);
     apy_count(publication->context, APY_SC_HEARTBEATS_SENT, 1);
     publication->sender.time_of_last_send_ns = now_ns;
 }
@@ -139,10 +159,7 @@ static int64_t send_data(apy_network_publication_t *publication, int64_t now_ns)
     }
 
     int64_t bytes = 0;
-    const int sent = apy_send_endpoint_send(publication->endpoint, datagrams, count, &bytes);
-    if (sent < count) { /* the rest goes in the next turn */
-        apy_count(publication->context, APY_SC_SHORT_SENDS, 1);
-    }
+    const int sent = apy_network_publication_transmit(publication, datagrams, count, now_ns, &bytes);
     if (sent > 0) {
         int64_t position = publication->sender.position;
         for (int i = 0; i < sent; i++) {
@@ -157,72 +174,37 @@ static int64_t send_data(apy_network_publication_t *publication, int64_t now_ns)
 
 /* --- who listens --- */
 
+static void tell_connected(apy_network_publication_t *publication)
+{
+    const apy_inbox_response_t response = {publication->params.registration_id, publication->params.session_id, 0};
+    publication->sender.owes_connected =
+        apy_mpsc_ring_write(publication->context->conductor_inbox, APY_INBOX_RESPONSE_CONNECTED, &response,
+                            sizeof(response)) != APY_OK;
+    if (publication->sender.owes_connected) {
+        apy_count(publication->context, APY_SC_CONDUCTOR_PROXY_FAILS, 1);
+    }
+}
+
 static void tell_receivers(apy_network_publication_t *publication)
 {
-    const int32_t has_receivers = publication->sender.receiver_count > 0;
-    if (has_receivers != apy_load_relaxed_i32(&publication->from_sender.has_receivers)) {
-        apy_store_release_i32(&publication->from_sender.has_receivers, has_receivers);
+    const int32_t has_receivers = publication->sender.receivers.count > 0;
+    if (has_receivers == apy_load_relaxed_i32(&publication->from_sender.has_receivers)) {
+        return;
     }
-}
-
-static apy_live_receiver_t *find_receiver(apy_network_publication_t *publication, int64_t receiver_id)
-{
-    for (int32_t i = 0; i < publication->sender.receiver_count; i++) {
-        if (publication->sender.receivers[i].receiver_id == receiver_id) {
-            return &publication->sender.receivers[i];
-        }
+    apy_store_release_i32(&publication->from_sender.has_receivers, has_receivers);
+    if (has_receivers && publication->is_response) {
+        tell_connected(publication);
     }
-    return NULL;
-}
-
-static void forget_receiver(apy_network_publication_t *publication, apy_live_receiver_t *receiver)
-{
-    *receiver = publication->sender.receivers[--publication->sender.receiver_count];
-}
-
-static bool remember_receiver(apy_network_publication_t *publication, int64_t receiver_id, int64_t now_ns)
-{
-    apy_live_receiver_t *known = find_receiver(publication, receiver_id);
-    if (known != NULL) {
-        known->time_of_last_sm_ns = now_ns;
-        return true;
-    }
-    if (publication->sender.receiver_count == publication->sender.receiver_capacity) {
-        const int32_t capacity =
-            publication->sender.receiver_capacity == 0 ? 4 : 2 * publication->sender.receiver_capacity;
-        apy_live_receiver_t *grown = capacity > APY_RECEIVERS_MAX
-                                         ? NULL
-                                         : realloc(publication->sender.receivers, (size_t)capacity * sizeof(*grown));
-        if (grown == NULL) {
-            return false;
-        }
-        publication->sender.receivers = grown;
-        publication->sender.receiver_capacity = capacity;
-    }
-    publication->sender.receivers[publication->sender.receiver_count++] = (apy_live_receiver_t){receiver_id, now_ns};
-    return true;
-}
-
-static void expire_receivers(apy_network_publication_t *publication, int64_t now_ns)
-{
-    const int64_t oldest_ns = now_ns - publication->context->config.publication_connection_timeout_ns;
-    for (int32_t i = publication->sender.receiver_count - 1; i >= 0; i--) {
-        if (publication->sender.receivers[i].time_of_last_sm_ns <= oldest_ns) {
-            forget_receiver(publication, &publication->sender.receivers[i]);
-        }
-    }
-    tell_receivers(publication);
 }
 
 /* --- one turn --- */
 
 static void idle(apy_network_publication_t *publication, int64_t now_ns)
 {
-    apy_flow_control_t *flow_control = &publication->sender.flow_control;
     int64_t limit = publication->sender.limit;
 
     check_heartbeat(publication, now_ns);
-    if (publication->params.spies_simulate_connection && publication->sender.receiver_count == 0 &&
+    if (publication->params.spies_simulate_connection && publication->sender.receivers.count == 0 &&
         apy_load_acquire_i32(&publication->from_core.has_spies)) {
         const int64_t furthest = apy_load_acquire_i64(&publication->from_core.max_spy_position);
         if (furthest > publication->sender.position) {
@@ -230,12 +212,17 @@ static void idle(apy_network_publication_t *publication, int64_t now_ns)
         }
         limit = publication->sender.position;
     }
-    limit = flow_control->strategy->on_idle(flow_control->state, limit, now_ns);
+    limit = apy_flow_control_on_idle(&publication->sender.flow_control, limit, now_ns);
     if (limit != publication->sender.limit) {
         publication->sender.limit = limit;
         apy_store_release_i64(publication->params.snd_lmt, limit);
     }
-    expire_receivers(publication, now_ns);
+    apy_live_receivers_expire(&publication->sender.receivers,
+                              now_ns - publication->context->config.publication_connection_timeout_ns);
+    tell_receivers(publication);
+    if (publication->sender.owes_connected) {
+        tell_connected(publication);
+    }
 }
 
 int64_t apy_network_publication_send(apy_network_publication_t *publication, int64_t now_ns)
@@ -253,45 +240,48 @@ int64_t apy_network_publication_send(apy_network_publication_t *publication, int
 
 /* --- what receivers say --- */
 
-void apy_network_publication_on_sm(apy_network_publication_t *publication, const apy_sm_t *sm, int64_t now_ns)
+bool apy_network_publication_is_near(const apy_network_publication_t *publication, int64_t position)
 {
-    const apy_log_t *log = &publication->log;
-    if (sm->flags & APY_FLAG_SM_SEND_SETUP) {
-        if (!apy_load_acquire_i32(&publication->from_core.is_end_of_stream)) {
-            publication->sender.is_setup_elicited = true;
-        }
-        return;
-    }
-
-    const int64_t position =
-        apy_position_of(sm->consumption_term_id, sm->consumption_term_offset, log->shift, log->initial_term_id);
     const int64_t distance = position - publication->sender.position;
-    if (distance < -(log->term_length / 2) || distance > log->term_length / 2) {
-        apy_count(publication->context, APY_SC_SMS_REJECTED, 1);
+    const int32_t reach = publication->log.term_length / 2;
+    return distance >= -reach && distance <= reach;
+}
+
+void apy_network_publication_on_setup_wanted(apy_network_publication_t *publication, const apy_allowance_t *allowance,
+                                             const struct sockaddr_storage *source)
+{
+    if (apy_load_acquire_i32(&publication->from_core.is_end_of_stream)) {
         return;
     }
-    if (sm->flags & APY_FLAG_SM_EOS) {
-        apy_live_receiver_t *receiver = find_receiver(publication, sm->receiver_id);
-        if (receiver != NULL) {
-            forget_receiver(publication, receiver);
-        }
+    publication->sender.is_setup_elicited = true;
+    apy_flow_control_on_setup_wanted(&publication->sender.flow_control, allowance);
+    if (publication->is_response) {
+        publication->sender.response_address = *source;
+    }
+}
+
+void apy_network_publication_on_sm(apy_network_publication_t *publication, const apy_allowance_t *allowance,
+                                   int64_t now_ns)
+{
+    apy_live_receivers_t *receivers = &publication->sender.receivers;
+    if (allowance->is_end) {
+        apy_live_receivers_forget(receivers, allowance->receiver_id);
         if (publication->is_unicast) {
             apy_store_release_i32(&publication->from_sender.has_unicast_eos, 1);
         }
-    } else if (!remember_receiver(publication, sm->receiver_id, now_ns)) {
+    } else if (!apy_live_receivers_heard(receivers, allowance->receiver_id, now_ns)) {
         apy_count(publication->context, APY_SC_SMS_REJECTED, 1);
         return;
     }
-    tell_receivers(publication);
     publication->sender.has_initial_connection = true;
 
-    apy_flow_control_t *flow_control = &publication->sender.flow_control;
-    const int64_t limit = flow_control->strategy->on_status_message(flow_control->state, publication->sender.limit,
-                                                                    position, sm->receiver_window, now_ns);
+    const int64_t limit =
+        apy_flow_control_on_sm(&publication->sender.flow_control, allowance, publication->sender.limit, now_ns);
     publication->sender.limit = limit;
     apy_store_release_i64(publication->params.snd_lmt, limit);
+    tell_receivers(publication);
     if (!apy_load_acquire_i32(&publication->from_core.is_end_of_stream)) {
-        apy_store_release_i32(&log->meta->is_connected, apy_publication_has_subscribers(publication));
+        apy_store_release_i32(&publication->log.meta->is_connected, apy_publication_has_subscribers(publication));
     }
 }
 
@@ -307,68 +297,32 @@ void apy_network_publication_on_nak(apy_network_publication_t *publication, cons
     }
 }
 
-/* A receiver asks for a range that it saw from both sides, so a frame starts there; others get nothing. */
-static bool is_frame_start(const uint8_t *term, int32_t term_id, int32_t offset)
-{
-    const apy_frame_t *frame = (const apy_frame_t *)(const void *)(term + offset);
-    return apy_load_acquire_i32(&frame->length) > 0 && frame->term_offset == offset && frame->term_id == term_id;
-}
-
-static void resend(void *context, int32_t term_id, int32_t term_offset, int32_t length)
-{
-    apy_network_publication_t *publication = context;
-    const apy_log_t *log = &publication->log;
-    const int64_t position = apy_position_of(term_id, term_offset, log->shift, log->initial_term_id);
-    const int64_t floor =
-        publication->sender.position - log->term_length / 2 - apy_message_length_max(log->term_length);
-    if (position < floor || position < 0 || position >= publication->sender.position) {
-        return;
-    }
-
-    const uint8_t *term = log->terms[apy_position_partition(position, log->shift)];
-    int32_t offset = term_offset;
-    int32_t left = length;
-    int64_t resent = 0;
-    while (left > 0 && offset < log->term_length) {
-        apy_scan_t found;
-        const int32_t bytes_max = left < log->mtu ? left : log->mtu;
-        if (!is_frame_start(term, term_id, offset) ||
-            apy_term_scan(term, log->term_length, offset, bytes_max, &found) <= 0) {
-            break;
-        }
-        const struct iovec datagram = {(void *)(uintptr_t)(term + offset), (size_t)found.bytes};
-        int64_t bytes = 0;
-        if (apy_send_endpoint_send(publication->endpoint, &datagram, 1, &bytes) < 1) {
-            apy_count(publication->context, APY_SC_SHORT_SENDS, 1);
-            break;
-        }
-        const int32_t span = found.bytes + found.padding;
-        offset += span;
-        left -= span;
-        resent += span;
-    }
-    if (resent > 0) {
-        apy_count(publication->context, APY_SC_RETRANSMITS_SENT, 1);
-        apy_count(publication->context, APY_SC_RETRANSMITTED_BYTES, resent);
-    }
-}
-
-void apy_network_publication_on_rttm(apy_network_publication_t *publication, const apy_rttm_t *rttm)
+void apy_network_publication_on_rttm(apy_network_publication_t *publication, const apy_rttm_t *rttm, int64_t now_ns)
 {
     if (rttm->flags & APY_FLAG_RTTM_REPLY) {
         apy_rttm_t reply = *rttm;
         reply.length = sizeof(reply);
         reply.flags = 0;
         reply.reception_delta = 0;
-        send_frame(publication, &reply, sizeof(reply));
+        send_frame(publication, &reply, sizeof(reply), now_ns);
+    }
+}
+
+void apy_network_publication_on_rsp_setup(apy_network_publication_t *publication, int32_t response_session_id)
+{
+    const apy_inbox_response_t response = {publication->params.registration_id, response_session_id, 0};
+    if (publication->params.send_response_setup &&
+        apy_mpsc_ring_write(publication->context->conductor_inbox, APY_INBOX_RESPONSE_SETUP, &response,
+                            sizeof(response)) != APY_OK) {
+        apy_count(publication->context, APY_SC_CONDUCTOR_PROXY_FAILS, 1); /* the responder says it again */
     }
 }
 
 void apy_network_publication_on_err(apy_network_publication_t *publication, const apy_err_t *err, const char *text,
-                                    const struct sockaddr_storage *source)
+                                    const struct sockaddr_storage *source, int64_t destination_id)
 {
-    apy_live_receiver_t *receiver = find_receiver(publication, err->receiver_id);
-    if (receiver == NULL) {
+    apy_flow_control_on_error(&publication->sender.flow_control, err->receiver_id);
+    if (!apy_live_receivers_has(&publication->sender.receivers, err->receiver_id)) {
         return; /* told already */
     }
     apy_inbox_publication_error_t error;
@@ -376,7 +330,7 @@ void apy_network_publication_on_err(apy_network_publication_t *publication, cons
     error.registration_id = publication->params.registration_id;
     error.receiver_id = err->receiver_id;
     error.group_tag = err->flags & APY_FLAG_ERR_HAS_GROUP_TAG ? err->group_tag : -1;
-    error.destination_id = -1;
+    error.destination_id = destination_id;
     error.session_id = err->session_id;
     error.stream_id = err->stream_id;
     error.error_code = err->error_code;
@@ -388,7 +342,7 @@ void apy_network_publication_on_err(apy_network_publication_t *publication, cons
         apy_count(publication->context, APY_SC_CONDUCTOR_PROXY_FAILS, 1);
         return;
     }
-    forget_receiver(publication, receiver);
+    apy_live_receivers_forget(&publication->sender.receivers, err->receiver_id);
     tell_receivers(publication);
 }
 
@@ -404,6 +358,7 @@ static int init(apy_network_publication_t *made, apy_driver_context_t *context, 
     made->endpoint = endpoint;
     made->params = *params;
     made->is_unicast = !is_group;
+    made->is_response = apy_send_endpoint_is_response(endpoint);
     made->setup_flags = (uint8_t)((params->send_response_setup ? APY_FLAG_SETUP_SEND_RESPONSE : 0) |
                                   (is_group ? APY_FLAG_SETUP_GROUP : 0));
     made->sender.position = params->start_position;
@@ -411,11 +366,7 @@ static int init(apy_network_publication_t *made, apy_driver_context_t *context, 
     /* In the past, so that both go out at once. */
     made->sender.time_of_last_setup_ns = now_ns - SETUP_INTERVAL_NS - 1;
     made->sender.time_of_last_send_ns = now_ns - HEARTBEAT_INTERVAL_NS - 1;
-    if (is_group) {
-        apy_flow_control_max(&made->sender.flow_control);
-    } else {
-        apy_flow_control_unicast(&made->sender.flow_control);
-    }
+    apy_flow_control_init(&made->sender.flow_control, &params->flow_control);
     made->from_core.max_spy_position = params->start_position;
     made->core.state = APY_PUBLICATION_ACTIVE;
     made->core.untethered = (apy_untethered_t){params->untethered_window_limit_ns, params->untethered_linger_ns,
@@ -425,7 +376,8 @@ static int init(apy_network_publication_t *made, apy_driver_context_t *context, 
     made->core.sender_position_seen = params->start_position;
     made->core.time_of_last_progress_ns = now_ns;
     return apy_retransmit_init(&made->sender.retransmit, is_group ? resends : 1, is_group,
-                               context->config.retransmit_delay_ns, context->config.retransmit_linger_ns, resend, made);
+                               context->config.retransmit_delay_ns, context->config.retransmit_linger_ns,
+                               apy_network_publication_resend, made);
 }
 
 int apy_network_publication_create(apy_driver_context_t *context, apy_send_endpoint_t *endpoint, apy_log_t *log,
@@ -453,7 +405,8 @@ void apy_network_publication_free(apy_network_publication_t *publication)
         apy_retransmit_free(&publication->sender.retransmit);
         apy_subscribers_free(&publication->core.spies);
         apy_log_close(&publication->log);
-        free(publication->sender.receivers);
+        apy_live_receivers_free(&publication->sender.receivers);
+        apy_flow_control_free(&publication->sender.flow_control);
         free(publication);
     }
 }

@@ -7,19 +7,12 @@
 #include "apy/network_publication.h"
 #include "apy/retransmit.h"
 #include "apy/untethered.h"
+#include "live_receivers.h"
 
 /*
  * publication_fields is one network publication as its two agents share it: the sender (network_publication.c)
  * and the conductor core (network_publication_conductor.c) each write their own lines only.
  */
-
-#define APY_RECEIVERS_MAX 1024 /* that one publication keeps alive; ids come from the network */
-
-/* A receiver that sent a status message. */
-typedef struct apy_live_receiver {
-    int64_t receiver_id;
-    int64_t time_of_last_sm_ns;
-} apy_live_receiver_t;
 
 struct apy_network_publication {
     /* constant */
@@ -27,7 +20,7 @@ struct apy_network_publication {
     apy_send_endpoint_t *endpoint;
     apy_log_t log;
     apy_network_publication_params_t params;
-    bool is_unicast;
+    bool is_unicast, is_response;
     uint8_t setup_flags;
 
     /* the sender's */
@@ -36,10 +29,11 @@ struct apy_network_publication {
         int64_t time_of_last_setup_ns, time_of_last_send_ns;
         bool has_initial_connection, is_setup_elicited;
         bool tracks_limits; /* count the next time that flow control stops it */
-        apy_live_receiver_t *receivers;
-        int32_t receiver_count, receiver_capacity;
+        apy_live_receivers_t receivers;
         apy_flow_control_t flow_control;
         apy_retransmit_t retransmit;
+        struct sockaddr_storage response_address; /* who asked, with is_response; ss_family 0: nobody yet */
+        bool owes_connected;                      /* the inbox had no room for it */
     } sender;
 
     /* what the sender tells the core */
@@ -70,9 +64,8 @@ struct apy_network_publication {
 /* May publishers append? Asked by both agents. */
 static inline bool apy_publication_has_subscribers(const apy_network_publication_t *publication)
 {
-    const apy_flow_control_t *flow_control = &publication->sender.flow_control;
     return (apy_load_acquire_i32(&publication->from_sender.has_receivers) != 0 &&
-            flow_control->strategy->has_required_receivers(flow_control->state)) ||
+            apy_flow_control_has_required_receivers(&publication->sender.flow_control)) ||
            (publication->params.spies_simulate_connection &&
             apy_load_acquire_i32(&publication->from_core.has_spies) != 0);
 }
@@ -81,11 +74,26 @@ static inline bool apy_publication_has_subscribers(const apy_network_publication
 
 /* One turn: returns the bytes that went out. */
 int64_t apy_network_publication_send(apy_network_publication_t *publication, int64_t now_ns);
+/* Is this where a receiver can be? */
+bool apy_network_publication_is_near(const apy_network_publication_t *publication, int64_t position);
 /* The frames were checked against the publication's lengths; now_ns is the cycle's. */
-void apy_network_publication_on_sm(apy_network_publication_t *publication, const apy_sm_t *sm, int64_t now_ns);
+void apy_network_publication_on_sm(apy_network_publication_t *publication, const apy_allowance_t *allowance,
+                                   int64_t now_ns);
+void apy_network_publication_on_setup_wanted(apy_network_publication_t *publication, const apy_allowance_t *allowance,
+                                             const struct sockaddr_storage *source);
 void apy_network_publication_on_nak(apy_network_publication_t *publication, const apy_nak_t *nak, int64_t now_ns);
-void apy_network_publication_on_rttm(apy_network_publication_t *publication, const apy_rttm_t *rttm);
+void apy_network_publication_on_rttm(apy_network_publication_t *publication, const apy_rttm_t *rttm, int64_t now_ns);
+void apy_network_publication_on_rsp_setup(apy_network_publication_t *publication, int32_t response_session_id);
 void apy_network_publication_on_err(apy_network_publication_t *publication, const apy_err_t *err, const char *text,
-                                    const struct sockaddr_storage *source);
+                                    const struct sockaddr_storage *source, int64_t destination_id);
+
+/* --- publication_resend.c --- */
+
+/* As apy_resend_fn: the context is the publication. */
+void apy_network_publication_resend(void *context, int32_t term_id, int32_t term_offset, int32_t length,
+                                    int64_t now_ns);
+/* To whom it sends: as apy_send_endpoint_send. */
+int apy_network_publication_transmit(apy_network_publication_t *publication, const struct iovec *datagrams, int count,
+                                     int64_t now_ns, int64_t *bytes);
 
 #endif

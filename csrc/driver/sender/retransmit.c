@@ -38,7 +38,7 @@ static bool is_under_way(const apy_retransmit_slot_t *slot, int32_t term_id, int
 
 static void resend(apy_retransmit_t *retransmit, apy_retransmit_slot_t *slot, int64_t now_ns)
 {
-    retransmit->resend(retransmit->context, slot->term_id, slot->term_offset, slot->length);
+    retransmit->resend(retransmit->context, slot->term_id, slot->term_offset, slot->length, now_ns);
     slot->state = APY_RETRANSMIT_LINGERING;
     slot->expiry_ns = now_ns + retransmit->linger_ns;
 }

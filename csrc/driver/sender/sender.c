@@ -14,23 +14,38 @@
 #define COMMANDS_MAX 1024
 #define COMMANDS_PER_CYCLE 16
 
-typedef enum command_type { ADD_ENDPOINT, REMOVE_ENDPOINT, ADD_PUBLICATION, REMOVE_PUBLICATION } command_type_t;
+typedef enum command_type {
+    ADD_ENDPOINT,
+    REMOVE_ENDPOINT,
+    ADD_DESTINATION,
+    REMOVE_DESTINATION,
+    MOVE,
+    ADD_PUBLICATION,
+    REMOVE_PUBLICATION
+} command_type_t;
 
 typedef struct command {
     command_type_t type;
     void *resource;
+    int64_t destination_id;
+    struct sockaddr_storage address;
 } command_t;
+
+typedef struct resources { /* endpoints or publications */
+    void **items;
+    int32_t count, capacity;
+} resources_t;
 
 struct apy_sender {
     apy_driver_context_t *context;
     apy_spsc_queue_t commands;
     apy_transport_poller_t poller;
-    apy_network_publication_t **publications;
-    int32_t publication_count, publication_capacity;
+    resources_t endpoints, publications;
     int32_t next_publication;
     int32_t cycles_since_poll;
     int64_t poll_deadline_ns;
     int64_t cycle_start_ns;
+    int64_t silence_check_ns; /* the next one */
     /* an answer that the inbox had no room for; commands wait behind it */
     int32_t answer_type; /* 0: none */
     apy_inbox_released_t answer;
@@ -42,7 +57,10 @@ int apy_sender_create(apy_driver_context_t *context, apy_sender_t **sender)
     if (created == NULL) {
         return apy_fail(APY_E_MEMORY, "no memory for the sender");
     }
-    *created = (apy_sender_t){.context = context, .cycle_start_ns = apy_nano_time(&context->clock)};
+    const int64_t now_ns = apy_nano_time(&context->clock);
+    *created = (apy_sender_t){.context = context,
+                              .cycle_start_ns = now_ns,
+                              .silence_check_ns = now_ns + context->config.reresolution_check_interval_ns};
     int rc = apy_spsc_queue_init(&created->commands, sizeof(command_t), COMMANDS_MAX);
     if (rc == APY_OK) {
         apy_loss_interceptor_t loss;
@@ -66,40 +84,61 @@ void apy_sender_free(apy_sender_t *sender)
     if (sender != NULL) {
         apy_spsc_queue_free(&sender->commands);
         apy_transport_poller_free(&sender->poller);
-        free(sender->publications);
+        free(sender->endpoints.items);
+        free(sender->publications.items);
         free(sender);
     }
 }
 
 /* --- commands --- */
 
-static int add_publication(apy_sender_t *sender, apy_network_publication_t *publication)
+static int keep(resources_t *resources, void *resource)
 {
-    if (sender->publication_count == sender->publication_capacity) {
-        const int32_t capacity = sender->publication_capacity == 0 ? 16 : 2 * sender->publication_capacity;
-        apy_network_publication_t **grown = realloc(sender->publications, (size_t)capacity * sizeof(*grown));
+    if (resources->count == resources->capacity) {
+        const int32_t capacity = resources->capacity == 0 ? 16 : 2 * resources->capacity;
+        void **grown = realloc(resources->items, (size_t)capacity * sizeof(*grown));
         if (grown == NULL) {
             return apy_fail(APY_E_MEMORY, "no memory to send from %d publications", capacity);
         }
-        sender->publications = grown;
-        sender->publication_capacity = capacity;
+        resources->items = grown;
+        resources->capacity = capacity;
     }
+    resources->items[resources->count++] = resource;
+    return APY_OK;
+}
+
+static void forget(resources_t *resources, const void *resource)
+{
+    for (int32_t i = 0; i < resources->count; i++) {
+        if (resources->items[i] == resource) {
+            resources->items[i] = resources->items[--resources->count];
+            return;
+        }
+    }
+}
+
+static int add_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint)
+{
+    const int rc = keep(&sender->endpoints, endpoint);
+    return rc == APY_OK ? apy_send_endpoint_register(endpoint, &sender->poller) : rc;
+}
+
+static void remove_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint)
+{
+    forget(&sender->endpoints, endpoint);
+    apy_send_endpoint_unregister(endpoint, &sender->poller);
+}
+
+static int add_publication(apy_sender_t *sender, apy_network_publication_t *publication)
+{
     const int rc = apy_send_endpoint_add_publication(publication->endpoint, publication);
-    if (rc == APY_OK) {
-        sender->publications[sender->publication_count++] = publication;
-    }
-    return rc;
+    return rc == APY_OK ? keep(&sender->publications, publication) : rc;
 }
 
 static void remove_publication(apy_sender_t *sender, apy_network_publication_t *publication)
 {
     apy_send_endpoint_remove_publication(publication->endpoint, publication);
-    for (int32_t i = 0; i < sender->publication_count; i++) {
-        if (sender->publications[i] == publication) {
-            sender->publications[i] = sender->publications[--sender->publication_count];
-            break;
-        }
-    }
+    forget(&sender->publications, publication);
 }
 
 static void answer(apy_sender_t *sender)
@@ -117,12 +156,22 @@ static void execute(apy_sender_t *sender, const command_t *command)
     int rc = APY_OK;
     switch (command->type) {
     case ADD_ENDPOINT:
-        rc = apy_send_endpoint_register(command->resource, &sender->poller);
+        rc = add_endpoint(sender, command->resource);
         break;
     case REMOVE_ENDPOINT:
-        apy_send_endpoint_unregister(command->resource, &sender->poller);
+        remove_endpoint(sender, command->resource);
         sender->answer_type = APY_INBOX_SEND_ENDPOINT_RELEASED;
         sender->answer = (apy_inbox_released_t){command->resource, apy_send_endpoint_id(command->resource)};
+        break;
+    case ADD_DESTINATION:
+        rc = apy_send_endpoint_add_destination(command->resource, command->destination_id, &command->address,
+                                               sender->cycle_start_ns);
+        break;
+    case REMOVE_DESTINATION:
+        apy_send_endpoint_remove_destination(command->resource, command->destination_id);
+        break;
+    case MOVE:
+        rc = apy_send_endpoint_move(command->resource, command->destination_id, &command->address);
         break;
     case ADD_PUBLICATION:
         rc = add_publication(sender, command->resource);
@@ -159,7 +208,7 @@ static int drain_commands(apy_sender_t *sender)
 
 static int64_t send_all(apy_sender_t *sender, int64_t now_ns)
 {
-    const int32_t count = sender->publication_count;
+    const int32_t count = sender->publications.count;
     int64_t bytes = 0;
     if (sender->next_publication >= count) {
         sender->next_publication = 0;
@@ -167,7 +216,7 @@ static int64_t send_all(apy_sender_t *sender, int64_t now_ns)
     const int32_t first = sender->next_publication++;
     for (int32_t i = 0; i < count; i++) {
         const int32_t at = first + i < count ? first + i : first + i - count;
-        bytes += apy_network_publication_send(sender->publications[at], now_ns);
+        bytes += apy_network_publication_send(sender->publications.items[at], now_ns);
     }
     if (bytes > 0) {
         apy_count(sender->context, APY_SC_BYTES_SENT, bytes);
@@ -194,6 +243,18 @@ static int poll_control(apy_sender_t *sender, int64_t now_ns)
     return handled;
 }
 
+static void check_silence(apy_sender_t *sender, int64_t now_ns)
+{
+    const int64_t interval_ns = sender->context->config.reresolution_check_interval_ns;
+    if (interval_ns <= 0 || now_ns < sender->silence_check_ns) {
+        return;
+    }
+    sender->silence_check_ns = now_ns + interval_ns;
+    for (int32_t i = 0; i < sender->endpoints.count; i++) {
+        apy_send_endpoint_check_silence(sender->endpoints.items[i], now_ns);
+    }
+}
+
 int apy_sender_do_work(void *state)
 {
     apy_sender_t *sender = state;
@@ -211,41 +272,67 @@ int apy_sender_do_work(void *state)
         now_ns > sender->poll_deadline_ns || apy_load_relaxed_i64(short_sends) > short_before) {
         work += poll_control(sender, now_ns);
     }
+    check_silence(sender, now_ns);
     return work;
 }
 
 /* --- the core's --- */
 
-static int offer(apy_sender_t *sender, command_type_t type, void *resource)
+static int offer(apy_sender_t *sender, const command_t *command)
 {
-    const command_t command = {type, resource};
-    if (apy_spsc_queue_offer(&sender->commands, &command)) {
+    if (apy_spsc_queue_offer(&sender->commands, command)) {
         return APY_OK;
     }
     apy_count(sender->context, APY_SC_SENDER_PROXY_FAILS, 1);
     return apy_fail(APY_E_FULL, "%d commands wait for the sender", COMMANDS_MAX);
 }
 
+static int offer_resource(apy_sender_t *sender, command_type_t type, void *resource)
+{
+    const command_t command = {.type = type, .resource = resource};
+    return offer(sender, &command);
+}
+
 int apy_sender_add_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint)
 {
-    return offer(sender, ADD_ENDPOINT, endpoint);
+    return offer_resource(sender, ADD_ENDPOINT, endpoint);
 }
 
 int apy_sender_remove_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint)
 {
-    const int rc = offer(sender, REMOVE_ENDPOINT, endpoint);
+    const int rc = offer_resource(sender, REMOVE_ENDPOINT, endpoint);
     if (rc == APY_OK) {
         apy_send_endpoint_set_status(endpoint, APY_CHANNEL_CLOSING);
     }
     return rc;
 }
 
+int apy_sender_add_destination(apy_sender_t *sender, apy_send_endpoint_t *endpoint, int64_t id,
+                               const struct sockaddr_storage *address)
+{
+    const command_t command = {ADD_DESTINATION, endpoint, id, *address};
+    return offer(sender, &command);
+}
+
+int apy_sender_remove_destination(apy_sender_t *sender, apy_send_endpoint_t *endpoint, int64_t id)
+{
+    const command_t command = {.type = REMOVE_DESTINATION, .resource = endpoint, .destination_id = id};
+    return offer(sender, &command);
+}
+
+int apy_sender_move(apy_sender_t *sender, apy_send_endpoint_t *endpoint, int64_t destination_id,
+                    const struct sockaddr_storage *address)
+{
+    const command_t command = {MOVE, endpoint, destination_id, *address};
+    return offer(sender, &command);
+}
+
 int apy_sender_add_publication(apy_sender_t *sender, apy_network_publication_t *publication)
 {
-    return offer(sender, ADD_PUBLICATION, publication);
+    return offer_resource(sender, ADD_PUBLICATION, publication);
 }
 
 int apy_sender_remove_publication(apy_sender_t *sender, apy_network_publication_t *publication)
 {
-    return offer(sender, REMOVE_PUBLICATION, publication);
+    return offer_resource(sender, REMOVE_PUBLICATION, publication);
 }

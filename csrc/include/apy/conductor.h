@@ -60,6 +60,12 @@ int apy_conductor_leave_ipc(apy_conductor_t *conductor, apy_ipc_publication_t *p
 /* APY_E_FULL: the agent's queue has no room now, nothing was done, try again. */
 int apy_conductor_add_send_endpoint(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint);
 int apy_conductor_remove_send_endpoint(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint);
+int apy_conductor_add_send_destination(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint, int64_t id,
+                                       const struct sockaddr_storage *address);
+int apy_conductor_remove_send_destination(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint, int64_t id);
+/* A name has another address by now: of a destination, or with -1 the channel's own. */
+int apy_conductor_move_send_endpoint(apy_conductor_t *conductor, apy_send_endpoint_t *endpoint, int64_t destination_id,
+                                     const struct sockaddr_storage *address);
 int apy_conductor_add_publication(apy_conductor_t *conductor, apy_network_publication_t *publication);
 int apy_conductor_close_publication(apy_conductor_t *conductor, apy_network_publication_t *publication);
 int apy_conductor_revoke_publication(apy_conductor_t *conductor, apy_network_publication_t *publication);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "apy/driver_context.h"
+#include "apy/flow_control.h"
 #include "apy/log_buffer.h"
 #include "apy/send_endpoint.h"
 #include "apy/subscribers.h"
@@ -36,6 +37,7 @@ typedef struct apy_network_publication_params {
     bool exclusive, signal_eos, spies_simulate_connection, send_response_setup;
     int64_t untethered_window_limit_ns, untethered_linger_ns, untethered_resting_ns;
     int32_t ttl;
+    apy_flow_control_params_t flow_control;
     int64_t *pub_pos, *pub_lmt, *snd_pos, *snd_lmt, *snd_bpe, *naks_received; /* counter values */
 } apy_network_publication_params_t;
 

@@ -11,7 +11,7 @@
  * Threads: the sender.  Allocates: in init.  Blocks: never.
  */
 
-typedef void (*apy_resend_fn)(void *context, int32_t term_id, int32_t term_offset, int32_t length);
+typedef void (*apy_resend_fn)(void *context, int32_t term_id, int32_t term_offset, int32_t length, int64_t now_ns);
 
 typedef enum apy_retransmit_state {
     APY_RETRANSMIT_INACTIVE,

@@ -21,6 +21,13 @@ int apy_sender_do_work(void *sender);
 
 int apy_sender_add_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint);
 int apy_sender_remove_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint); /* answered: released */
+/* Destinations of a channel with control mode manual, by the ids of their adds. */
+int apy_sender_add_destination(apy_sender_t *sender, apy_send_endpoint_t *endpoint, int64_t id,
+                               const struct sockaddr_storage *address);
+int apy_sender_remove_destination(apy_sender_t *sender, apy_send_endpoint_t *endpoint, int64_t id);
+/* A name has another address by now: of a destination, or with -1 the channel's own. */
+int apy_sender_move(apy_sender_t *sender, apy_send_endpoint_t *endpoint, int64_t destination_id,
+                    const struct sockaddr_storage *address);
 int apy_sender_add_publication(apy_sender_t *sender, apy_network_publication_t *publication);
 int apy_sender_remove_publication(apy_sender_t *sender, apy_network_publication_t *publication); /* answered */
 

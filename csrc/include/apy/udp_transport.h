@@ -28,6 +28,8 @@ typedef struct apy_udp_transport {
 int apy_udp_transport_open(apy_udp_transport_t *transport, const apy_udp_channel_t *channel,
                            const struct sockaddr_storage *bind_to, const struct sockaddr_storage *connect_to,
                            const struct sockaddr_storage *group);
+/* Send to another address from now on, and hear only it. */
+int apy_udp_transport_connect(apy_udp_transport_t *transport, const struct sockaddr_storage *address);
 void apy_udp_transport_close(apy_udp_transport_t *transport);
 /* Have the kernel say when each datagram comes from now on. */
 int apy_udp_transport_ask_times(apy_udp_transport_t *transport);

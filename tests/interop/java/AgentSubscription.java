@@ -75,6 +75,7 @@ final class AgentSubscription
         }
         final Map<String, Object> found = new HashMap<>();
         found.put("images", images);
+        found.put("registration_id", subscription.registrationId());
         found.put("is_connected", subscription.isConnected());
         found.put("is_closed", subscription.isClosed());
         found.put("channel_status", subscription.channelStatus());

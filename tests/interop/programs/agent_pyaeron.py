@@ -172,8 +172,11 @@ class Subscription:
         return images
 
     def look(self) -> dict[str, Any]:
+        constants = c_api.SubscriptionConstants()
+        call("subscription_constants", self._pointer, byref(constants))
         return {
             "images": self._images(),
+            "registration_id": constants.registration_id,
             "is_connected": call("subscription_is_connected", self._pointer),
             "is_closed": call("subscription_is_closed", self._pointer),
             "channel_status": call("subscription_channel_status", self._pointer),

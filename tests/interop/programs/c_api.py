@@ -65,6 +65,17 @@ class PublicationConstants(Structure):
     ]
 
 
+class SubscriptionConstants(Structure):
+    _fields_ = [
+        ("channel", c_char_p),
+        ("on_available", c_void_p),
+        ("on_unavailable", c_void_p),
+        ("registration_id", c_int64),
+        ("stream_id", c_int32),
+        ("channel_status_id", c_int32),
+    ]
+
+
 class ImageConstants(Structure):
     _fields_ = [
         ("subscription", c_void_p),
