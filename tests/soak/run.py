@@ -53,7 +53,7 @@ class Line:
     """One kind of channel: who publishes where, who reads where."""
 
     name: str
-    publisher: tuple[str, str]  # driver, channel
+    publisher: tuple[str, str]  # driver, channel; destinations follow it behind semicolons
     subscribers: list[tuple[str, str]]
     processes: dict[str, Program] = field(default_factory=dict)
     heard: dict[str, int] = field(default_factory=dict)
@@ -155,7 +155,9 @@ class Soak:
     def _start(self, number: int, line: Line, who: str) -> None:
         driver, channel = line.place(who)
         role = "publish" if who == "publisher" else "subscribe"
+        channel, *destinations = channel.split(";")
         where = ["--dir", str(self.base / driver), "--channel", channel, "--stream", str(1000 + number)]
+        where += [word for destination in destinations for word in ("--destination", destination)]
         how = ["--seed", str(number), "--driver-timeout-ms", "20000"]
         command = ["tests.interop.programs.flow_ours", role, *where, *how]
         line.processes[who] = self._program(f"{line.name} {who}", command, {})

@@ -1,8 +1,8 @@
 """Carries IP packets between two namespaces, with faults: ``tun_relay NAMESPACE_A NAMESPACE_B SEED``.
 
-Makes a TUN device in each (10.251.8.1 and .2, multicast routed into it) and says ``READY``. Each line of input sets what
-happens from now on: ``loss=0.05 duplication=0 reordering=0 delay_ms=0 cut=none|ab|ba|both``; each is answered by ``SET``
-and the counts so far. Only UDP suffers. Ends with its input.
+Makes a TUN device in each (10.251.8.1 and .2, multicast routed into it) and says ``READY``. Each line of input sets
+what happens from now on: ``loss=0.05 duplication=0 reordering=0 delay_ms=0 cut=none|ab|ba|both``; each is answered by
+``SET`` and the counts so far. Only UDP suffers. Ends with its input.
 """
 
 from __future__ import annotations
