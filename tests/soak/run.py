@@ -159,6 +159,8 @@ class Soak:
         where = ["--dir", str(self.base / driver), "--channel", channel, "--stream", str(1000 + number)]
         where += [word for destination in destinations for word in ("--destination", destination)]
         how = ["--seed", str(number), "--driver-timeout-ms", "20000"]
+        if role == "publish":
+            how.append("--exclusive")  # who comes after a killed one starts a stream of its own
         command = ["tests.interop.programs.flow_ours", role, *where, *how]
         line.processes[who] = self._program(f"{line.name} {who}", command, {})
         line.heard[who] = 0
@@ -183,6 +185,7 @@ class Soak:
                 if line.place(who)[0] == name:
                     process.kill()
         self.drivers[name].kill()
+        shutil.rmtree(self.base / name)  # so that nobody takes what it left for the one that comes
         self.drivers[name] = self._driver(name)
         self.driver_kills += 1
         for number, line in enumerate(self.lines):
