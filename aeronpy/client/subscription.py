@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -32,6 +33,15 @@ class Subscription(Destinations, SubscriptionBase):
     _aeron: Aeron | None = None
     _conductor: Conductor | None = None
 
+    def __init__(self) -> None:
+        ahead: deque[Message] = deque()
+
+        def keep(buffer: FragmentView, header: Header) -> None:
+            ahead.append(Message(bytes(buffer), header.position, header.session_id, header.reserved_value))
+
+        self._ahead = ahead
+        self._assembler_ahead = FragmentAssembler(keep)
+
     def _own(self, aeron: Aeron | None, conductor: Conductor) -> None:
         self._aeron = aeron
         self._conductor = conductor
@@ -39,30 +49,27 @@ class Subscription(Destinations, SubscriptionBase):
     def messages(self, limit: int | None = None, *, timeout_s: float | None = None) -> Iterator[Message]:
         """Iterate over whole messages, each owning its bytes, waiting without the GIL where there are none.
 
-        Ends after ``limit`` messages, when none came for ``timeout_s``, or when the subscription is closed. The
-        position moves when messages are read ahead, by at most 64 fragments.
+        Ends after ``limit`` messages, when none came for ``timeout_s``, or when the subscription is closed. Up to 64
+        fragments are read ahead: the position moves then, and where the caller stops in between, the next call goes
+        on with the message that it would have got, as it does with one of which only a part has come.
         """
-        found: list[Message] = []
-
-        def keep(buffer: FragmentView, header: Header) -> None:
-            found.append(Message(bytes(buffer), header.position, header.session_id, header.reserved_value))
-
-        assembler = FragmentAssembler(keep)
+        ahead, assembler = self._ahead, self._assembler_ahead
         left = limit if limit is not None else -1
         deadline = time.monotonic() + timeout_s if timeout_s is not None else None
-        while left != 0 and not self.is_closed:
+        while left != 0:
+            if ahead:
+                left -= 1
+                yield ahead.popleft()
+                if timeout_s is not None:
+                    deadline = time.monotonic() + timeout_s
+                continue
+            if self.is_closed:
+                return
             if self.poll(assembler, min(left, _MESSAGES_PER_POLL) if left > 0 else _MESSAGES_PER_POLL) == 0:
                 rest = None if deadline is None else deadline - time.monotonic()
                 if rest is not None and rest <= 0:
                     return
                 self.wait(rest)
-                continue
-            for message in found:
-                yield message
-                left -= 1
-            if found and timeout_s is not None:
-                deadline = time.monotonic() + timeout_s
-            found.clear()
 
     def close(self) -> None:
         """Close here at once, with all images, and at the driver. Twice is fine."""

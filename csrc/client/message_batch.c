@@ -80,13 +80,13 @@ static inline void put(apy_batch_t *batch, int32_t at, const uint8_t *payload, s
 }
 
 /* A fragment of a longer message: put it with the others, and take the message when it is whole. */
-static int take_fragment(filling_t *filling, const apy_header_t *header)
+static int take_fragment(filling_t *filling, const apy_header_t *header, int32_t length)
 {
     apy_batch_t *batch = filling->batch;
-    const apy_frame_t *frame = header->frame;
+    const uint8_t *payload = (const uint8_t *)header->frame + APY_FRAME_HEADER;
     apy_message_t message;
-    int rc = apy_fragment_assembler_add(filling->assembler, (const uint8_t *)frame + APY_FRAME_HEADER,
-                                        (size_t)frame->length - APY_FRAME_HEADER, header, &message);
+    int rc =
+        apy_fragment_assembler_add(filling->assembler, payload, (size_t)length - APY_FRAME_HEADER, header, &message);
     if (rc == APY_E_TOO_LONG) {
         batch->refused_count++; /* passed over: read again, it would be as long */
         return APY_OK;
@@ -145,7 +145,7 @@ static int fill_from(filling_t *filling, apy_image_reader_t *reader)
         }
         const apy_header_t header = {.frame = frame, .position = begin + next, .image = reader};
         batch->count = count;
-        rc = take_fragment(filling, &header);
+        rc = take_fragment(filling, &header, length);
         count = batch->count;
         if (rc < 0) {
             break;

@@ -1,11 +1,13 @@
 /*
  * fuzz_log opens a log that somebody else spoiled, and does with it what clients and the driver do: poll, by
- * fragments and by blocks, scan for the sender, look for gaps, free a blocked publisher, clean.
+ * fragments, under control, by blocks and in batches, peek, scan for the sender, look for gaps, free a blocked
+ * publisher, clean.
  */
 #include "apy/error.h"
 #include "apy/fragment_assembler.h"
 #include "apy/image_reader.h"
 #include "apy/log_buffer.h"
+#include "apy/message_batch.h"
 #include "apy/publication.h"
 #include "apy/term_scan.h"
 
@@ -33,6 +35,12 @@ static void see(void *context, const uint8_t *buffer, size_t length, const apy_h
     if (context != NULL && apy_fragment_assembler_add(context, buffer, length, header, &message) == 1) {
         touch(message.buffer, message.length);
     }
+}
+
+static apy_action_t decide(void *context, const uint8_t *buffer, size_t length, const apy_header_t *header)
+{
+    see(context, buffer, length, header);
+    return (apy_action_t)(APY_ACTION_ABORT + (header->position / 32 + (int64_t)sum) % 4);
 }
 
 static uint8_t *make(const char *path, size_t *length)
@@ -63,6 +71,25 @@ static uint8_t *make(const char *path, size_t *length)
     return patched_read(path, length);
 }
 
+static void read_batches(apy_image_reader_t *reader, apy_fragment_assembler_t *assembler, int64_t start)
+{
+    apy_batch_t batch;
+    int32_t next = 0;
+    *reader->position = start;
+    if (apy_batch_init(&batch, 16) != APY_OK) {
+        abort();
+    }
+    for (int i = 0; i < POLLS; i++) {
+        const int count = apy_batch_fill(&batch, &reader, 1, &next, assembler, 16);
+        for (int message = 0; message < count; message++) {
+            touch(batch.payloads[message], (size_t)batch.lengths[message]);
+        }
+        sum += (uint64_t)(apy_batch_stride(&batch) + apy_batch_bytes(&batch));
+        apy_batch_commit(&batch);
+    }
+    apy_batch_free(&batch);
+}
+
 static void read_all(const apy_log_t *log, int64_t start)
 {
     apy_image_reader_t reader;
@@ -72,6 +99,15 @@ static void read_all(const apy_log_t *log, int64_t start)
     apy_fragment_assembler_init(&assembler);
     for (int i = 0; i < POLLS && apy_image_reader_poll(&reader, see, &assembler, 10, APY_NO_LIMIT_POSITION) > 0; i++) {
     }
+    position = start;
+    for (int i = 0; i < POLLS; i++) {
+        const int64_t from = position + (int64_t)(sum % 64) * 32;
+        if (apy_image_reader_controlled_peek(&reader, from, decide, NULL, from + 4096) > from) {
+            apy_image_reader_set_position(&reader, from);
+        }
+        apy_image_reader_controlled_poll(&reader, decide, &assembler, 10, position + 5000);
+    }
+    read_batches(&reader, &assembler, start);
     apy_fragment_assembler_free(&assembler);
     position = start;
     for (int i = 0; i < POLLS && apy_image_reader_block_poll(&reader, see, NULL, 3000) > 0; i++) {
@@ -106,6 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static size_t length;
     char path[128];
     apy_log_t log;
+    sum = 0; /* it decides, too */
     patched_path(path, sizeof path, "1.logbuffer");
     if (pristine == NULL) {
         pristine = make(path, &length);

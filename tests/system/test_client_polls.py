@@ -318,6 +318,30 @@ def test_a_batch_passes_over_a_message_without_end_and_counts_it(pair: Pair) -> 
         assert (len(batch), batch.refused_count) == (0, 0)
 
 
+def test_messages_go_on_where_the_caller_left_them(pair: Pair) -> None:
+    publication, subscription = pair
+    for number in range(10):
+        publication.offer(bytes([number]))
+    first = next(subscription.messages())
+    rest = list(subscription.messages(timeout_s=0))
+    assert [message.payload for message in [first, *rest]] == [bytes([number]) for number in range(10)]
+
+    for flags, payload in ((0x80, b"be"), (0x00, b"gin"), (0x40, b"ning")):
+        claim = publication.try_claim(len(payload))
+        claim.buffer[:] = payload
+        claim.flags = flags
+        claim.commit()
+        received = list(subscription.messages(timeout_s=0))  # a time-out between the fragments of one message
+    assert [message.payload for message in received] == [b"beginning"]
+
+    publication.offer(b"before")
+    begin_without_end(pair, 12)
+    publication.offer(b"after")
+    with pytest.raises(TooLongError):
+        list(subscription.messages(timeout_s=0))
+    assert [message.payload for message in subscription.messages(limit=2)] == [b"before", b"after"]
+
+
 def test_a_dropped_batch_is_closed(pair: Pair) -> None:
     publication, subscription = pair
     (image,) = subscription.images
@@ -389,6 +413,27 @@ def test_what_an_image_says_of_itself_stays_when_it_is_gone(pair: Pair) -> None:
     assert not image.is_end_of_stream
     assert image.poll(nothing) == image.controlled_poll(nothing) == image.block_poll(nothing, 64) == 0
     assert f"session_id={image.session_id}" in repr(image)
+
+
+def test_an_image_is_rejected_by_itself(pair: Pair) -> None:
+    (image,) = pair[1].images
+    with pytest.raises(ArgumentError, match="1012 characters"):
+        image.reject("x" * 1012)
+    image.reject("no")
+    until(lambda: image.is_closed)
+
+
+def test_a_spys_image_is_not_to_be_rejected(aeron: Aeron) -> None:
+    stream_id = next(STREAMS)
+    subscription = aeron.add_subscription("aeron:udp?endpoint=127.0.0.1:0", stream_id)
+    until(lambda: subscription.resolved_endpoint is not None)
+    channel = f"aeron:udp?endpoint={subscription.resolved_endpoint}|term-length=64k"
+    spy = aeron.add_subscription(f"aeron-spy:{channel}", stream_id)
+    publication = aeron.add_publication(channel, stream_id)
+    until(lambda: spy.is_connected)
+    with pytest.raises(StateError, match="a spy only watches"):
+        spy.images[0].reject("no")
+    assert not publication.is_closed
 
 
 def test_a_revoked_stream_ends_before_what_was_sent_is_read(aeron: Aeron) -> None:

@@ -1,16 +1,18 @@
 """What a type checker must make of the client's API."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 from aeronpy import (
     Aeron,
     Channel,
     ChannelStatus,
     ControlledAction,
+    ControlledFragmentAssembler,
     FragmentAssembler,
     FragmentView,
     Header,
     Image,
+    ImageFragmentAssembler,
     Message,
     OfferResult,
     Publication,
@@ -30,6 +32,18 @@ def on_fragment(buffer: FragmentView, header: Header) -> None:
 
 def controlled(buffer: FragmentView, header: Header) -> ControlledAction:
     return ControlledAction.CONTINUE
+
+
+def on_raw_block(fileno: int, file_offset: int, block: FragmentView, session_id: int, term_id: int) -> None:
+    assert_type(block.unpack("<i", 0), tuple[Any, ...])
+
+
+def on_wrong(buffer: FragmentView, header: Header) -> str:
+    return "no"
+
+
+def checksum(frame: FragmentView) -> int:
+    return len(frame)
 
 
 def use(aeron: Aeron) -> None:
@@ -53,6 +67,14 @@ def use(aeron: Aeron) -> None:
     assert_type(Channel.udp("localhost:1", mtu_bytes=8192, eos=False), Channel)
     with AgentRunner(aeron.invoker().agent, IdleStrategy("yield")) as runner:
         assert_type(runner.is_closed, bool)
+
+    assert_type(publication.offer(b"x", reserved_value=checksum), int | OfferResult)
+    for image in subscription.images:
+        assert_type(image.controlled_peek(0, ControlledFragmentAssembler(controlled)), int)
+        assert_type(image.set_position(64), bool)
+        assert_type(image.raw_poll(on_raw_block, 4096), int)
+        image.poll(ImageFragmentAssembler(on_fragment, 65536, unassembled_limit=1 << 20))
+        ControlledFragmentAssembler(on_wrong)  # type: ignore[arg-type]
 
     publication.offer("text")  # type: ignore[arg-type]
     subscription.poll(lambda: None)  # type: ignore[arg-type, misc]
