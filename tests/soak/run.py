@@ -152,7 +152,7 @@ class Soak:
         await_driver(aeron_dir, program)
         return program
 
-    def _start(self, number: int, line: Line, who: str) -> None:
+    def _start(self, number: int, line: Line, who: str, *, is_again: bool = False) -> None:
         driver, channel = line.place(who)
         role = "publish" if who == "publisher" else "subscribe"
         channel, *destinations = channel.split(";")
@@ -164,7 +164,8 @@ class Soak:
         command = ["tests.interop.programs.flow_ours", role, *where, *how]
         line.processes[who] = self._program(f"{line.name} {who}", command, {})
         line.heard[who] = 0
-        line.last_progress[who] = time.monotonic()
+        if not is_again:
+            line.last_progress[who] = time.monotonic()
 
     def kill_one(self) -> None:
         """End one program as a crash would, and start it again."""
@@ -196,11 +197,14 @@ class Soak:
 
     def listen(self) -> None:
         """Take what the programs said; raise where one failed or stands still."""
-        for line in self.lines:
-            for who, process in line.processes.items():
+        for number, line in enumerate(self.lines):
+            for who, process in list(line.processes.items()):
                 for said in process.news():
                     word, *rest = said.split(" ")
-                    if word == "FAILED":
+                    if word == "FAILED" and "Address already in use" in said:
+                        # The killed one's sockets are there until its time-outs are over.
+                        self._start(number, line, who, is_again=True)
+                    elif word == "FAILED":
                         raise AssertionError(f"{line.name}, {who}: {said}\n{process.tail()}")
                     if word == "AT":
                         self._progress(line, who, int(rest[0]))
