@@ -19,6 +19,7 @@ from aeronpy.observe.logs import DATA, HEADER_BYTES, PAD, PARTITIONS, TERM_MAX, 
 
 RULE: Final = "=" * 70
 PEOPLE_BYTES: Final = 48
+PEOPLE_FRAMES: Final = 100
 LOG_TYPES: Final = {0: "concurrent publication", 1: "exclusive publication", 2: "image"}
 
 
@@ -166,17 +167,21 @@ def show(log: LogFile, form: Callable[[bytes], str], limit: int) -> None:
             frames.add_column(
                 name, justify="right" if name in ("offset", "length") else "left", no_wrap=name != "payload"
             )
-        empty = 0
+        rest = ""
         for frame in log.frames(partition, payload_max=limit):
+            left = log.metadata.term_length - frame.offset
             if frame.header.frame_length == 0:
-                empty = log.metadata.term_length - frame.offset
+                rest = f"nothing in the last {left:,} bytes"
+                break
+            if frames.row_count == PEOPLE_FRAMES:
+                rest = f"more in the last {left:,} bytes: pipe it to see all"
                 break
             row = str(frame.offset), str(frame.header.frame_length), kind_of(frame.header), Text(form(frame.payload))
             frames.add_row(*row)
         if frames.row_count:
             terminal.print(frames)
-        if empty:
-            terminal.print(f"nothing in the last {empty:,} bytes", style="dim")
+        if rest:
+            terminal.print(rest, style="dim")
 
 
 def path_of(aeron_dir: str, log: str) -> str:

@@ -1,6 +1,7 @@
 """The ``aeronpy`` command. Its subcommands are imported when they are asked for.
 
-Exit codes: 0 done, 1 it failed, 2 used wrongly, 3 there is no driver in the directory.
+Exit codes: 0 done, 1 it failed, 2 used wrongly, 3 there is no driver in the directory; of the doctor, 4 there are
+warnings, 5 there are errors.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ SUBCOMMANDS: Final = {
     "backlog": "aeronpy.cli.backlog",
     "cnc": "aeronpy.cli.cnc",
     "counters": "aeronpy.cli.counters",
+    "doctor": "aeronpy.cli.doctor",
     "driver": "aeronpy.cli.driver_tools",
     "errors": "aeronpy.cli.errors",
+    "explain": "aeronpy.cli.explain",
     "log": "aeronpy.cli.log",
     "loss": "aeronpy.cli.loss",
     "stat": "aeronpy.cli.stat",
@@ -49,6 +52,10 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="aeronpy", prog_name="aeronpy")
 def command() -> None:
     """Aeron for Python: drivers, archives, and what they show.
+
+    \b
+    Exit codes: 0 done; 1 it failed, with a sentence on stderr; 2 used wrongly;
+    3 no driver in the directory; of doctor: 4 warnings, 5 errors.
 
     Example: aeronpy stat --aeron-dir /dev/shm/aeron-bob channel=ipc
     """

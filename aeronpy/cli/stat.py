@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 import click
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from aeronpy.cli.common import (
+    NoDriver,
     console,
     directory_option,
     filters_argument,
@@ -67,15 +68,28 @@ def style_of(counter: Counter) -> str:
     return "dim" if counter.value == 0 else ""
 
 
-def screen(snapshot: DriverSnapshot) -> Group:
-    """The same for people."""
+def fitting(counters: Sequence[Counter], rows: int) -> tuple[Sequence[Counter], str]:
+    """As many counters as there are rows, those that are 0 first to go, and a word for the rest."""
+    if len(counters) <= rows:
+        return counters, ""
+    moved = [each for each in counters if each.value != 0]
+    shown = moved[: max(rows - 1, 1)]
+    zeroes, cut = len(counters) - len(moved), len(moved) - len(shown)
+    parts = [f"{zeroes} that are 0"] if zeroes else []
+    parts += [f"{cut} more" if zeroes else f"{cut} counters"] if cut else []
+    return shown, f"not shown: {' and '.join(parts)}; choose by type=, stream=, channel="
+
+
+def screen(snapshot: DriverSnapshot, rows: int | None = None) -> Group:
+    """The same for people, on so many rows."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="cyan")
     table.add_column(justify="right")
-    table.add_column(overflow="fold")
-    for each in snapshot.counters:
+    table.add_column(overflow="fold" if rows is None else "ellipsis", no_wrap=rows is not None)
+    shown, rest = (snapshot.counters, "") if rows is None else fitting(snapshot.counters, rows - 1)
+    for each in shown:
         table.add_row(str(each.counter_id), f"{each.value:,}", foreign(each.label), style=style_of(each))
-    return Group(Text(title(snapshot), style="bold"), table)
+    return Group(Text(title(snapshot), style="bold"), table, *([Text(rest, style="dim")] if rest else []))
 
 
 def as_object(snapshot: DriverSnapshot) -> dict[str, object]:
@@ -99,11 +113,32 @@ def take(aeron_dir: str, filters: CounterFilter) -> DriverSnapshot:
 
 
 def watch_screen(aeron_dir: str, filters: CounterFilter, interval_s: float) -> None:
-    """Refresh the terminal until interrupted."""
-    with Live(screen(take(aeron_dir, filters)), console=console(), auto_refresh=False, screen=True) as live:
+    """Refresh the terminal until interrupted; a driver that goes may come back."""
+    terminal = console()
+
+    def look() -> RenderableType:
+        return screen(take(aeron_dir, filters), terminal.size.height)
+
+    with Live(look(), console=terminal, auto_refresh=False, screen=True) as live:
         while True:
             time.sleep(interval_s)
-            live.update(screen(take(aeron_dir, filters)), refresh=True)
+            try:
+                live.update(look(), refresh=True)
+            except NoDriver as gone:
+                live.update(foreign(f"waiting for a driver: {gone.message}", "bold yellow"), refresh=True)
+
+
+def watch_lines(
+    aeron_dir: str, filters: CounterFilter, interval_s: float, show: Callable[[DriverSnapshot], None]
+) -> None:
+    """Print again and again until interrupted; a driver that goes may come back."""
+    show(take(aeron_dir, filters))
+    while True:
+        time.sleep(interval_s)
+        try:
+            show(take(aeron_dir, filters))
+        except NoDriver as gone:
+            gone.show()
 
 
 @click.command("stat")
@@ -122,20 +157,21 @@ def command(filters: CounterFilter, aeron_dir: str, as_json: bool, watch: bool |
     Example: aeronpy stat --no-watch 'type=[1-4]' channel=127.0.0.1
     """
     terminal = sys.stdout.isatty()
-    watching = terminal and not as_json if watch is None else watch
+
+    def show(snapshot: DriverSnapshot) -> None:
+        if as_json:
+            click.echo(json_text(as_object(snapshot)))
+        elif terminal:
+            console().print(screen(snapshot))
+        else:
+            click.echo("\n".join(plain_lines(snapshot)))
+
     try:
-        if watching and terminal and not as_json:
+        if watch is False or (watch is None and (as_json or not terminal)):
+            show(take(aeron_dir, filters))
+        elif terminal and not as_json:
             watch_screen(aeron_dir, filters, interval)
-        while True:
-            snapshot = take(aeron_dir, filters)
-            if as_json:
-                click.echo(json_text(as_object(snapshot)))
-            elif terminal:
-                console().print(screen(snapshot))
-            else:
-                click.echo("\n".join(plain_lines(snapshot)))
-            if not watching:
-                break
-            time.sleep(interval)
+        else:
+            watch_lines(aeron_dir, filters, interval, show)
     except KeyboardInterrupt:
         pass  # how one leaves a watch

@@ -22,6 +22,7 @@ from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.client.version import VERSION
 from aeronpy.config import default_aeron_dir
+from aeronpy.diagnosis import diagnosed
 from aeronpy.errors import ArgumentError, StateError
 
 R = TypeVar("R")
@@ -46,7 +47,8 @@ class Aeron:
         context = context if context is not None else client_context.Context()
         context.conclude()
         self.context: Final = context
-        cnc = CncMapping(context.aeron_dir, context.driver_timeout_ms)
+        with diagnosed(context.aeron_dir):
+            cnc = CncMapping(context.aeron_dir, context.driver_timeout_ms)
         core = ClientCore(
             cnc,
             driver_timeout_ms=context.driver_timeout_ms,
@@ -353,7 +355,10 @@ def is_driver_active(aeron_dir: str | None = None, timeout_ms: int = 10_000) -> 
 
 
 def request_driver_termination(aeron_dir: str | None = None, token: bytes = b"", timeout_ms: int = 1_000) -> None:
-    """Ask a media driver to end, if it allows that. Raises DriverTimeout where none lives."""
+    """Ask a media driver to end, if its validator takes the token. Nothing is answered: its heartbeat tells.
+
+    Raises DriverTimeout where no driver lives, CapacityError where its command ring is full.
+    """
     cnc = CncMapping(aeron_dir or default_aeron_dir(), timeout_ms)
     core = ClientCore(
         cnc,

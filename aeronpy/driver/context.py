@@ -15,11 +15,6 @@ __all__ = ["MS", "MediaDriverContext", "ThreadingMode"]
 TERM_MIN: Final = 64 << 10
 PAGE_MIN: Final = 4 << 10
 
-# Of these, other values are refused until what they ask for is there.
-_SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
-    "receiver_wildcard_port_range": ((0, 0),),
-}
-
 
 class MediaDriverContext(DriverOptions):
     """How a media driver runs. Durations are nanoseconds, lengths bytes."""
@@ -71,11 +66,6 @@ class MediaDriverContext(DriverOptions):
                 f"resolver_interface is {self.resolver_interface!r} without resolver_name: other drivers could not "
                 "name this one; set aeron.driver.resolver.name"
             )
-        for name, supported in _SUPPORTED.items():
-            if getattr(self, name) not in supported:
-                raise ArgumentError(
-                    f"{name}={getattr(self, name)!r} is not supported yet; supported: {', '.join(map(repr, supported))}"
-                )
 
     def _check_order(self) -> None:
         for greater, lesser in (

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from aeronpy.driver.channel_values import bad_value
 from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.udp_channel import UdpChannel
-from aeronpy.uri import ChannelUri, parse_duration_ns
+from aeronpy.uri import ChannelUri, parse_duration_ns, parse_integer
 
 
 class FlowControlKind(IntEnum):
@@ -43,9 +42,8 @@ class FlowControl:
     group_min: int
 
     @classmethod
-    def parse(cls, channel: UdpChannel, context: MediaDriverContext) -> FlowControl:
-        """What the channel says, where it has many receivers; else the driver's settings. Error 11 for bad values."""
-        is_group = channel.is_group
+    def parse(cls, uri: ChannelUri, context: MediaDriverContext, *, is_group: bool) -> FlowControl:
+        """What the channel says, where many receive; else the driver's settings. Error 11 for bad values."""
         default = cls(
             kind=_SUPPLIERS[
                 context.multicast_flow_control_supplier if is_group else context.unicast_flow_control_supplier
@@ -55,15 +53,15 @@ class FlowControl:
             group_tag=context.flow_control_group_tag,
             group_min=context.flow_control_group_min_size,
         )
-        given = channel.uri.get("fc")
+        given = uri.get("fc")
         if not is_group or given is None:
             return default
         name, *options = given.split(",")
         if name not in _NAMES:
-            raise bad_value(channel.uri, "fc", f"{name!r} is none of {', '.join(_NAMES)}")
+            raise bad_value(uri, "fc", f"{name!r} is none of {', '.join(_NAMES)}")
         found = replace(default, kind=_NAMES[name])
         for option in options:
-            found = found._with(option, channel.uri)
+            found = found._with(option, uri)
         return found
 
     def _with(self, option: str, uri: ChannelUri) -> FlowControl:
@@ -84,9 +82,7 @@ class FlowControl:
         found = _GROUP.fullmatch(text)
         if found is None or not text:
             raise ValueError("it is no tag, nor tag/size, nor /size")
-        tag = self.group_tag if found[1] is None else int(found[1])
-        if not -(1 << 63) <= tag < 1 << 63:
-            raise ValueError(f"{tag} does not fit in 64 bits")
+        tag = self.group_tag if found[1] is None else parse_integer(found[1], -(1 << 63), (1 << 63) - 1)
         return replace(self, group_tag=tag, group_min=self.group_min if found[2] is None else _whole(found[2], 0))
 
     @property
@@ -107,7 +103,4 @@ class FlowControl:
 
 
 def _whole(text: str, least: int) -> int:
-    value = int(text)
-    if not least <= value < 1 << 31:
-        raise ValueError(f"{value} is outside {least} to {(1 << 31) - 1}")
-    return value
+    return parse_integer(text, least, (1 << 31) - 1)

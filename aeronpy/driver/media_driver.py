@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Self
 
 from aeronpy import __version__
 from aeronpy._core.native import DriverCore
+from aeronpy.diagnosis import diagnosed
 from aeronpy.driver import directory, resource_agent, start_checks, system_counters
 from aeronpy.driver.conductor import DriverConductor
 from aeronpy.driver.context import MS, MediaDriverContext, ThreadingMode
@@ -132,19 +133,20 @@ class MediaDriver:
         if context.print_configuration:
             for setting in context.describe():
                 print(f"{setting.property_name}={setting.value} ({setting.origin})")
-        directory.prepare(
-            context.directory,
-            timeout_ms=context.driver_timeout // MS,
-            delete_on_start=context.dir_delete_on_start,
-            warn_if_exists=context.dir_warn_if_exists,
-            permissions=context.dir_permissions,
-        )
-        try:
-            return cls(_Running(context, threading.Event()))
-        except BaseException:
-            if context.dir_delete_on_shutdown:
-                shutil.rmtree(context.directory, ignore_errors=True)
-            raise
+        with diagnosed(context.directory, starting=context):
+            directory.prepare(
+                context.directory,
+                timeout_ms=context.driver_timeout // MS,
+                delete_on_start=context.dir_delete_on_start,
+                warn_if_exists=context.dir_warn_if_exists,
+                permissions=context.dir_permissions,
+            )
+            try:
+                return cls(_Running(context, threading.Event()))
+            except BaseException:
+                if context.dir_delete_on_shutdown:
+                    shutil.rmtree(context.directory, ignore_errors=True)
+                raise
 
     @classmethod
     def launch_embedded(cls, context: MediaDriverContext | None = None, **arguments: Any) -> Self:

@@ -110,10 +110,11 @@ class NetworkPublications(Publications[NetworkPublication]):
         channel = yield from self._office.naming.parse_channel(command.channel, uri)
         params = self._adopt(params, uri)
         _check_addresses(channel)
-        flow_control = FlowControl.parse(channel, self._office.context)
         self._responses.check(params, uri)
 
         endpoint, publication = yield from self._shared(command, channel, params)
+        is_group = (channel if endpoint is None else endpoint.channel).is_group  # a tag alone does not say
+        flow_control = FlowControl.parse(uri, self._office.context, is_group=is_group)
         self._check_fits(channel, endpoint, params)
         is_new = publication is None
         if publication is None:

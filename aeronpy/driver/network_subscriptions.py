@@ -26,6 +26,7 @@ from aeronpy.driver.streams import Stream, Subscription
 from aeronpy.driver.subscriptions import Subscriptions
 from aeronpy.driver.tasks import Task
 from aeronpy.driver.udp_channel import ControlMode, UdpChannel
+from aeronpy.driver.wildcard_ports import WildcardPorts
 from aeronpy.uri import ChannelUri
 
 _GROUPS = {None: None, "infer": None, "true": True, "false": False}
@@ -63,7 +64,11 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
 
     def __init__(self, office: Office, clients: Clients) -> None:
         super().__init__(office, clients)
-        self.endpoints: ChannelEndpoints[ReceiveEndpoint] = ChannelEndpoints(office, ReceiveEndpoint)
+        self._ports = WildcardPorts(office.context.receiver_wildcard_port_range)
+        self.endpoints: ChannelEndpoints[ReceiveEndpoint] = ChannelEndpoints(office, self._open_endpoint)
+
+    def _open_endpoint(self, office: Office, channel: UdpChannel, endpoint_id: int) -> ReceiveEndpoint:
+        return ReceiveEndpoint(office, channel, endpoint_id, self._ports)
 
     def add(self, command: AddSubscription) -> Task[NetworkSubscription]:
         """Known to the receiver, and answered; the caller links images that are there."""

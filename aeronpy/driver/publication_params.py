@@ -19,7 +19,7 @@ from aeronpy.driver.channel_values import (
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.error_code import ErrorCode, refuse
 from aeronpy.driver.session_ids import wrap_i32
-from aeronpy.uri import NULL_VALUE, PROTOTYPE_CORRELATION_ID, ChannelUri
+from aeronpy.uri import NULL_VALUE, PROTOTYPE_CORRELATION_ID, ChannelUri, parse_integer
 
 _TERM_MIN, _TERM_MAX = 64 << 10, 1 << 30
 _MTU_MAX = 65504
@@ -62,9 +62,7 @@ class PublicationParams:
         if is_response and not is_ipc and response_correlation_id == PROTOTYPE_CORRELATION_ID:
             term_length = _TERM_MIN  # it never carries anything
         initial_term_id, term_id, term_offset = _position(uri, term_length)
-        max_resend = value_of(uri, "max-resend", int, context.max_resend)
-        if not 1 <= max_resend <= 256:
-            raise bad_value(uri, "max-resend", "it is outside 1 to 256")
+        max_resend = value_of(uri, "max-resend", lambda text: parse_integer(text, 1, 256), context.max_resend)
         entity_tag = tags_of(uri)[1]
         return cls(
             given=frozenset(uri.params),
@@ -98,6 +96,10 @@ class PublicationParams:
                 raise bad_value(
                     uri, name, f"the publication that session-id={uri.get('session-id')} names has {existing}"
                 )
+        if self.term_offset > tagged.term_length:
+            raise bad_value(
+                uri, "term-offset", f"it is beyond term-length={tagged.term_length} of the publication named"
+            )
         window_length = min(self.window_length, tagged.term_length // 2)
         if "pub-wnd" not in self.given:
             window_length = tagged.window_length
@@ -165,7 +167,11 @@ def session_tag_of(uri: ChannelUri) -> int | None:
     text = uri.get("session-id")
     if text is None or not text.startswith("tag:"):
         return None
-    return value_of(uri, "session-id", lambda given: int(given.removeprefix("tag:")), 0)
+    return value_of(uri, "session-id", _parse_tag, None)
+
+
+def _parse_tag(text: str) -> int | None:
+    return parse_integer(text.removeprefix("tag:"), -(1 << 63), (1 << 63) - 1)
 
 
 def _term_length(uri: ChannelUri, default: int) -> int:

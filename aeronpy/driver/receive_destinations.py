@@ -9,6 +9,7 @@ from aeronpy.driver.addresses import Address
 from aeronpy.driver.channel_endpoints import when_there_is_room
 from aeronpy.driver.counters import NULL_ID, ChannelStatus, add_local_address
 from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.driver.wildcard_ports import WildcardPorts
 
 if TYPE_CHECKING:
     from aeronpy.driver.receive_endpoints import ReceiveEndpoint
@@ -17,13 +18,23 @@ if TYPE_CHECKING:
 class ReceiveDestination:
     """One bound socket, known to the receiver until `remove`."""
 
-    def __init__(self, endpoint: ReceiveEndpoint, channel: UdpChannel, destination_id: int) -> None:
+    def __init__(
+        self, endpoint: ReceiveEndpoint, channel: UdpChannel, destination_id: int, ports: WildcardPorts
+    ) -> None:
         office = endpoint.office
+        settings = channel.native_settings(office.context)
         self.channel = channel
         self.destination_id = destination_id
         self.control = channel.local  # where its publisher is, when it names one
         self._native = office.core
-        self._core = ReceiveDestinationCore(endpoint.core, channel.native_settings(office.context), destination_id)
+        self._ports = ports
+        self._taken = ports.take(channel.remote)
+        settings["remote_data"] = self._taken.pack()
+        try:
+            self._core = ReceiveDestinationCore(endpoint.core, settings, destination_id)
+        except BaseException:
+            ports.give_back(self._taken)
+            raise
         self.bound = str(Address.unpack(self._core.bound_address()))
         self._address_id = NULL_ID
         try:
@@ -56,6 +67,7 @@ class ReceiveDestination:
     def free(self) -> None:
         """The receiver let go of it."""
         self._core.free()
+        self._ports.give_back(self._taken)
         if self._address_id != NULL_ID:
             self._native.free_counter(self._address_id)
             self._address_id = NULL_ID

@@ -10,6 +10,7 @@ from aeronpy.driver.channel_endpoints import ChannelEndpoint, when_there_is_room
 from aeronpy.driver.office import Office
 from aeronpy.driver.receive_destinations import ReceiveDestination
 from aeronpy.driver.udp_channel import ControlMode, UdpChannel
+from aeronpy.driver.wildcard_ports import WildcardPorts
 
 
 class ReceiveEndpoint(ChannelEndpoint):
@@ -18,9 +19,10 @@ class ReceiveEndpoint(ChannelEndpoint):
     That of an ordinary channel has one destination, with its own channel and id, for life.
     """
 
-    def __init__(self, office: Office, channel: UdpChannel, endpoint_id: int) -> None:
+    def __init__(self, office: Office, channel: UdpChannel, endpoint_id: int, ports: WildcardPorts) -> None:
         self.image_count = 0
         self.response_count = 0  # response subscriptions that do not know their session yet
+        self._ports = ports
         self._interest: Counter[tuple[int, int | None]] = Counter()
         self._destinations: dict[int, ReceiveDestination] = {}
         self._leaving: dict[int, ReceiveDestination] = {}
@@ -50,7 +52,7 @@ class ReceiveEndpoint(ChannelEndpoint):
 
     def _start(self) -> None:
         if not self.is_multi_destination:
-            destination = ReceiveDestination(self, self.channel, self.endpoint_id)
+            destination = ReceiveDestination(self, self.channel, self.endpoint_id, self._ports)
             self._destinations[self.endpoint_id] = destination
             self.counters.name_bound(destination.bound)
         self.counters.active()
@@ -78,7 +80,7 @@ class ReceiveEndpoint(ChannelEndpoint):
 
     def add_destination(self, channel: UdpChannel, destination_id: int) -> None:
         """Receive there too."""
-        self._destinations[destination_id] = ReceiveDestination(self, channel, destination_id)
+        self._destinations[destination_id] = ReceiveDestination(self, channel, destination_id, self._ports)
 
     def remove_destination(self, channel: UdpChannel) -> None:
         """Receive there no more; nothing happens where that is unknown."""

@@ -110,10 +110,13 @@ class SendEndpoint(ChannelEndpoint):
         return True
 
     def _give_back(self, office: Office) -> None:
+        """What it holds beside its socket. Safe twice."""
         if self._has_port:
+            self._has_port = False
             self._ports.give_back(self._local)
         if self._destination_count_id is not None:
             office.core.free_counter(self._destination_count_id)
+            self._destination_count_id = None
 
     def free(self) -> None:
         """Its agent let go of it."""

@@ -11,7 +11,7 @@ from aeronpy.driver.addresses import Address, Resolver, find_interface, resolve_
 from aeronpy.driver.channel_values import bad_value, i64_of, size_of, tags_of, value_of
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.error_code import ErrorCode, refuse
-from aeronpy.uri import RESERVED_OFFSET, ChannelUri
+from aeronpy.uri import RESERVED_OFFSET, ChannelUri, parse_integer
 
 NO_TIMESTAMP: Final = -1
 _TIMESTAMP_LENGTH: Final = 8
@@ -229,17 +229,11 @@ def _form(control: str | None, endpoint: str | None, local: Address, remote: Add
 def _parse_offset(text: str) -> int:
     if text == "reserved":
         return RESERVED_OFFSET
-    offset = int(text)
-    if not 0 <= offset < 1 << 31:
-        raise ValueError("it is neither 'reserved' nor an offset into a payload")
-    return offset
+    return parse_integer(text, 0, (1 << 31) - 1)
 
 
 def _ttl(uri: ChannelUri) -> int:
-    ttl = value_of(uri, "ttl", int, 0)
-    if ttl < 0:
-        raise bad_value(uri, "ttl", "it is negative")
-    return min(ttl, 255)
+    return min(value_of(uri, "ttl", lambda text: parse_integer(text, 0, (1 << 31) - 1), 0), 255)
 
 
 def _buffer_length(uri: ChannelUri, key: str) -> int | None:

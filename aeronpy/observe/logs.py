@@ -138,6 +138,11 @@ class LogMetadata:
         return self.fields["initial_term_id"]
 
     @property
+    def receiver_window(self) -> int:
+        """Bytes that an image lets its sender be ahead of its subscribers: as asked for, and at most half a term."""
+        return min(self.fields["receiver_window_length"], self.term_length // 2)
+
+    @property
     def active_partition(self) -> int:
         """Which partition publishers write to."""
         return self.fields["active_term_count"] % PARTITIONS

@@ -26,6 +26,7 @@ typedef struct loop {
     apy_exclusive_t append;
     int64_t statuses[2], pub_pos, pub_lmt, snd_pos, snd_lmt, snd_bpe, naks_received;
     int64_t rcv_hwm, rcv_pos, naks_sent, sub_pos;
+    apy_congestion_params_t congestion; /* of the image */
     int64_t timer_deadline_ns;
     int ticks; /* what the timers said, or-ed: images in bits 8 and up */
     uint32_t seed;
@@ -124,6 +125,7 @@ static inline void loop_on_inbox(void *context, int32_t type, const uint8_t *mes
         .reliable = true,
         .nak_delay_ns = -1,
         .mtu = setup.setup.mtu,
+        .congestion = loop->congestion,
         .destination_id = setup.destination_id,
         .source = setup.source,
         .channel = "aeron:udp?endpoint=localhost:0",

@@ -187,6 +187,18 @@ static void a_stream_at_its_session_limit_logs_an_error_and_takes_no_more(void)
     apy_error_record_t record;
     CHECK_EQ(apy_error_log_next(r->rig->error_memory, sizeof(r->rig->error_memory), &offset, &record), 1);
     CHECK(memmem(record.text, (size_t)record.text_length, "exceeded session limit, stream-id=1001", 38) != NULL);
+
+    /* The publisher that is kept out asks on: that is news every five seconds. The image's own SETUPs are none. */
+    const apy_setup_t known = receiver_rig_setup();
+    for (int i = 0; i < 49; i++) {
+        receiver_rig_step(r, 100 * RIG_MS);
+        receiver_rig_give(r, &setup, sizeof(setup));
+        receiver_rig_give(r, &known, sizeof(known));
+    }
+    CHECK_EQ(receiver_rig_count(r, APY_SC_ERRORS), 1);
+    receiver_rig_step(r, 100 * RIG_MS);
+    receiver_rig_give(r, &setup, sizeof(setup));
+    CHECK_EQ(receiver_rig_count(r, APY_SC_ERRORS), 2);
     receiver_rig_close(r);
 }
 

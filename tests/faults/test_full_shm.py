@@ -30,6 +30,10 @@ def test_a_driver_that_does_not_fit_says_what_it_needs_and_what_there_is(tmp_pat
     said = run_on_tmpfs(tmp_path, "16m", "true")
 
     assert re.search(r"^NO ROOM .*cnc\.dat needs [\d.]+ MiB, .* has 16 MiB free: ", said, re.MULTILINE), said
+    # And what the doctor has to say about it.
+    assert re.search(
+        r"^  warning: the file system of .* is smaller than one log of default terms: 16 MiB", said, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("sparse", ["true", "false"])

@@ -11,7 +11,7 @@ from typing import Any
 from aeronpy._core.native import CncFile
 from aeronpy.observe.counters import DriverSnapshot
 from tests.interop import ends
-from tests.interop.lines import JavaHost
+from tests.interop.lines import JavaHost, Lines
 from tests.interop.ours import OurClient
 from tests.interop.rows import Cell
 from tests.interop.stage import TERM_LENGTH, Driver, Make, Stage, Threading, free_port
@@ -58,7 +58,7 @@ class Side:
     def labels(self) -> dict[str, int]:
         """Every counter of the driver by its label; of equal labels the last."""
         with CncFile(str(self.driver.aeron_dir)) as cnc:
-            return {each.label: each.value for each in DriverSnapshot.take(cnc).counters.values()}
+            return {each.label: each.value for each in DriverSnapshot.take(cnc).counters}
 
     def close(self) -> None:
         for thing in reversed(self.made):
@@ -89,7 +89,7 @@ class House:
         self.stage = Stage(java_host)
         self._drivers: dict[tuple[object, ...], Driver] = {}
         self._clients: dict[tuple[Make, Path], ends.Client] = {}
-        self._agents: dict[Make, Any] = {}
+        self._agents: dict[Make, Lines] = {}
         self._sides: list[Side] = []
         self._streams = itertools.count(1001)
 
@@ -108,9 +108,13 @@ class House:
             client = OurClient(driver.aeron_dir, TIMEOUT_MS, name)
             self.stage.closing(client.close)
             return client
+        return ends.ToldClient(self.agent(make), str(driver.aeron_dir), TIMEOUT_MS, name)
+
+    def agent(self, make: Make) -> Lines:
+        """The general client program of a peer."""
         if make not in self._agents:
             self._agents[make] = self.stage.agent(make)
-        return ends.ToldClient(self._agents[make], str(driver.aeron_dir), TIMEOUT_MS, name)
+        return self._agents[make]
 
     def side(self, make: Make, on: Driver | None = None) -> Side:
         """A client on the driver of its own make, or on another; its things are closed after the test."""
@@ -138,6 +142,16 @@ class House:
         # What lingers of an earlier test's stream must not be met again.
         ours.stream_id = theirs.stream_id = next(self._streams)
         return Ends(ours, theirs) if cell.direction == "out" else Ends(theirs, ours)
+
+    def wire(self, cell: Cell, target_settings: Callable[[Make], dict[str, str]]) -> Ends:
+        """Both ends of a cell's stream, on drivers of their own where the receiving one is set up as given."""
+        ours: Make = cell.peer if cell.ours == "client" else "ours"
+        source_make, target_make = (ours, cell.peer) if cell.direction == "out" else (cell.peer, ours)
+        clients: tuple[Make, Make] = ("ours", cell.peer) if cell.direction == "out" else (cell.peer, "ours")
+        source = self.side(clients[0], self.driver(source_make))
+        target = self.side(clients[1], self.driver(target_make, **target_settings(target_make)))
+        source.stream_id = target.stream_id = next(self._streams)
+        return Ends(source, target)
 
     def tidy(self) -> None:
         """Close what a test made."""

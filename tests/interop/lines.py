@@ -182,9 +182,10 @@ class Hosted(Lines):
 class JavaHost:
     """One JVM that runs flow programs and drivers."""
 
-    def __init__(self, properties: Sequence[str], log: Path) -> None:
+    def __init__(self, properties: Sequence[str], log: Path, prefix: Sequence[str] = ()) -> None:
         peers.compile_java()
-        self._process = Process("java host", peers.java_command("FlowHost", *properties), {}, log)
+        command = [*prefix, *peers.java_command("FlowHost", *properties)]
+        self._process = Process("java host", command, {}, log)
         self._process.expect("READY")
         self._programs: dict[str, Hosted] = {}
         self._count = 0

@@ -34,7 +34,7 @@ class Scene:
 
     def read_ours(self, tool: str, *args: str) -> str:
         """What a tool of ours prints when it is piped."""
-        command = [sys.executable, "-m", "aeronpy.cli.main", tool, "--aeron-dir", str(self.driver.aeron_dir), *args]
+        command = [sys.executable, "-m", "aeronpy.cli.main", tool, *args, "--aeron-dir", str(self.driver.aeron_dir)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=peers.ROOT)
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -33,8 +33,9 @@ TERM_LENGTH = "64k"
 
 
 def java_properties(settings: dict[str, str]) -> list[str]:
-    """The same settings as system properties."""
-    return [f"{name.lower().replace('_', '.')}={value}" for name, value in settings.items()]
+    """The same settings as system properties; a name that is one already stays."""
+    names = {each: each if each.startswith("aeron.") else each.lower().replace("_", ".") for each in settings}
+    return [f"{names[each]}={value}" for each, value in settings.items()]
 
 
 def free_port() -> int:
@@ -133,10 +134,12 @@ class Stage:
         alone: bool = False,
         settings: dict[str, str] | None = None,
         prefix: Sequence[str] = (),
+        ends_by_signal: bool = True,
     ) -> Driver:
         """A driver that is ready. A Java one is in the shared JVM unless alone, or set up otherwise.
 
-        prefix comes before the command: where the process is to run.
+        prefix comes before the command: where the process is to run. One of ours that may end by itself does not
+        end by signal.
         """
         aeron_dir = self.base / name
         settings = {**SETTINGS, **(settings or {})}
@@ -144,7 +147,7 @@ class Stage:
             env = {**settings, "AERON_DIR": str(aeron_dir), "AERON_THREADING_MODE": threading}
             env["AERON_DIR_DELETE_ON_START"] = "true"
             command: list[str | Path] = [*prefix, sys.executable, "-m", "aeronpy.cli.driver"]
-            process = self.process("our driver", command, env, ends_by_signal=True)
+            process = self.process("our driver", command, env, ends_by_signal=ends_by_signal)
             await_driver(aeron_dir, process)
             return Driver(make, aeron_dir, process, process.kill)
         if make == "c":
@@ -155,8 +158,8 @@ class Stage:
             process.expect("READY")
             return Driver(make, aeron_dir, process, process.kill)
         host = self._java_host()
-        if alone or settings != SETTINGS:
-            host = JavaHost(java_properties(settings), self._log())
+        if alone or prefix or settings != SETTINGS:
+            host = JavaHost(java_properties(settings), self._log(), prefix)
             self._closers.append(host.close)
         hosted = self._hosted(host, "driver", ["--dir", str(aeron_dir), "--threading", threading])
         hosted.expect("READY")

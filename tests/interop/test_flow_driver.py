@@ -7,6 +7,8 @@ from typing import Literal
 import pytest
 
 from tests.interop import flows
+from tests.interop.matrix import cell
+from tests.interop.rows import PEERS
 from tests.interop.stage import IPC, Make, Stage, free_port, udp
 
 CLIENTS: list[Make] = ["c", "java"]
@@ -54,7 +56,15 @@ def test_our_driver_cleans_up_after_a_killed_subscriber(stage: Stage, client: Ma
     flows.subscriber_killed_and_back(stage, end, end)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(
+    "client",
+    [
+        pytest.param(
+            each, marks=[cell("client.driver.dies", "driver", each), cell("client.driver.restarts", "driver", each)]
+        )
+        for each in PEERS
+    ],
+)
 def test_our_driver_killed_and_back_serves_real_clients_again(stage: Stage, client: Make) -> None:
     first = stage.driver("ours")
     subscriber = stage.program(client, "subscribe", first, IPC)

@@ -40,7 +40,7 @@ def test_requests_over_udp_are_answered(house: House, cell: Cell) -> None:
     )
 
 
-@every("response.ipc", where=lambda each: each.peer == "c")
+@every("response.ipc")
 def test_requests_over_ipc_are_answered(house: House, cell: Cell) -> None:
     response = "aeron:ipc?control-mode=response"
     converse(house.ends(cell, local=True), ipc(), response, f"{response}|term-length={TERM_LENGTH}", messages=20)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,42 @@ def test_threads_stay_on_their_cpus(house: House, cell: Cell) -> None:
     assert names == {"conductor", "sender", "receiver"}
     assert {cpus[name] for name in cpus if "conductor" in name or "receiver" in name} == {"0"}
     assert {cpus[name] for name in cpus if "sender" in name} == {"1"}
+
+
+STALL_MS = 2500
+
+
+@every("threading.no_waiting", "threading.window_updates")
+def test_streams_go_on_while_the_conductor_stands_still(house: House, cell: Cell) -> None:
+    """The whole interpreter of our driver is held: its decisions wait, its streams and their windows do not."""
+    aeron_dir = house.stage.base / f"stalled-{cell}"
+    module = "tests.system.programs.stalled_driver"
+    settings = (
+        f"aeron_dir={aeron_dir}",
+        "threading_mode=DEDICATED",
+        "timer_interval=50ms",
+        "image_liveness_timeout=1s",
+    )
+    process = house.stage.process("stalled driver", [sys.executable, "-m", module, *settings])
+    process.expect("READY")
+    side, far = house.side("ours", Driver("ours", aeron_dir, process, process.kill)), house.side(cell.peer)
+    source, target = (side, far) if cell.direction == "out" else (far, side)
+    subscription, publication = target.subscription(channel := udp()), source.publication(channel, exclusive=True)
+    ends.cross(publication, subscription, MESSAGES)
+
+    def all_within_one_stall() -> bool:
+        process.tell(str(STALL_MS))
+        process.expect("STALLED")
+        began = time.monotonic()
+        # Many windows, of which none would open if it took a decision.
+        ends.cross(publication, subscription, ends.payloads(200, sizes=(1000,)))
+        took = time.monotonic() - began
+        process.expect("AWAKE")
+        return took < STALL_MS / 1000 - 0.2
+
+    ends.until(all_within_one_stall, "a stream that flows through a stall", timeout_s=12)
+    assert len(target.events("image gone", publication.look()["session_id"])) == 0
+    for each in (side, far):
+        each.close()
+    side.client.close()
+    process.close()

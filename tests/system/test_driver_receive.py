@@ -282,3 +282,22 @@ def test_two_subscriptions_of_one_stream_must_agree(client: ProtocolClient, firs
 
     assert f"option conflicts with existing subscription: {said} " in text
     subscribe(client, f"{endpoint}|{first}|tether=false|group=true|gtag=7")
+
+
+def test_open_ports_are_taken_from_the_range_of_receivers() -> None:
+    with MediaDriver.launch_embedded(**SHORT, receiver_wildcard_port_range="24380 24381") as driver:
+        client = ProtocolClient(driver.aeron_dir)
+        client.first_add()
+        open_port = "aeron:udp?endpoint=127.0.0.1:0"
+        first = subscribe(client, open_port)
+        multi = subscribe(client, MULTI)
+        add_destination(client, multi, open_port)
+        assert [bound(client, one)[1] for one in (first, multi)] == [24380, 24381]
+
+        text = client.expect_error(client.add_subscription(open_port, 7), 11)
+        assert "no available ports in range 24380 24381" in text
+        client.command(p.REMOVE_SUBSCRIPTION, "q", first)
+        client.expect(p.OPERATION_SUCCESS)
+        eventually(lambda: not [c for c in client.counters().values() if ":24380" in c.label], "the socket is closed")
+        assert bound(client, subscribe(client, open_port))[1] == 24380
+        client.close()

@@ -227,6 +227,14 @@ def test_flow_control_that_cannot_be(known: ProtocolClient, form: str) -> None:
     remove(known, publication)
 
 
+def test_a_mere_reference_by_tag_has_the_flow_control_of_a_group(known: ProtocolClient) -> None:
+    first, _ = add(known, "aeron:udp?control=127.0.0.1:0|control-mode=dynamic|tags=1003")
+    second, _ = add(known, "aeron:udp?tags=1003|fc=min")
+    assert count_of(known, 17, second) == 0
+    known.expect_error(known.add_publication("aeron:udp?tags=1003|fc=other", STREAM), 11)
+    remove(known, first, second)
+
+
 # --- groups ---
 
 

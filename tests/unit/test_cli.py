@@ -7,10 +7,13 @@ import os
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from aeronpy.cli.stat import fitting
+from aeronpy.observe import CncFile, DriverSnapshot
 from tests.unit.cli_runs import in_terminal, run
 from tests.unit.cnc_files import CncBytes, loss_entry, stream_key, write_loss
 
@@ -66,6 +69,34 @@ def test_stat_goes_on_until_interrupted(aeron_dir: Path) -> None:
         process.send_signal(2)
         process.stdout.read()
         assert process.wait(30) == 0
+
+
+def test_a_watch_goes_on_when_a_driver_goes_and_comes_back(aeron_dir: Path) -> None:
+    arguments = ["stat", "--watch", "--interval", "0.01", "--json", "-d", str(aeron_dir)]
+    command_line = [sys.executable, "-m", "aeronpy.cli.main", *arguments]
+    with subprocess.Popen(command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert json.loads(process.stdout.readline())["pid"] == 4711
+        (aeron_dir / "cnc.dat").unlink()
+        assert b"no media driver in" in process.stderr.readline()
+        CncBytes(pid=4712).write(aeron_dir)
+        while json.loads(process.stdout.readline())["pid"] != 4712:
+            pass
+        process.send_signal(2)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+
+def test_what_does_not_fit_on_a_screen_is_said_to_be_left_out(aeron_dir: Path) -> None:
+    with CncFile(aeron_dir) as cnc:
+        snapshot = DriverSnapshot.take(cnc)
+    zero = replace(snapshot.counters[0], counter_id=9, value=0)
+    counters = (*snapshot.counters, zero)
+    assert fitting(counters, 5) == (counters, "")
+    shown, rest = fitting(counters, 4)
+    assert [each.counter_id for each in shown] == [0, 2, 3]
+    assert rest.startswith("not shown: 1 that are 0 and 1 more; ")
 
 
 def test_a_driver_that_shut_down_is_said_to_have(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.unit.cli_runs import in_terminal, run
 from tests.unit.cnc_files import CncBytes, stream_key
-from tests.unit.log_files import busy_log
+from tests.unit.log_files import TERM, LogBytes, busy_log
 
 UDP = "aeron:udp?endpoint=127.0.0.1:40456"
 
@@ -124,6 +124,15 @@ def test_log_shows_people_what_is_there(log: Path) -> None:
     assert code == 0, seen
     for words in ("concurrent publication", "1001, -5", "hello..world", "padding", "nothing in the last 65,248 bytes"):
         assert words in seen
+
+
+def test_people_see_the_first_frames_of_a_full_term(tmp_path: Path) -> None:
+    full = LogBytes()
+    for offset in range(0, TERM, 64):
+        full.put(offset, 64)
+    seen, code = in_terminal("log", full.write(tmp_path / "full.logbuffer"))
+    assert code == 0, seen
+    assert "more in the last 59,136 bytes: pipe it to see all" in seen  # all but 100 frames of 64
 
 
 def outcome(*arguments: str | Path) -> tuple[int, str]:

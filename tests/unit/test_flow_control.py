@@ -20,7 +20,8 @@ S = 10**9
 
 def flow_of(channel: str, **settings: Any) -> FlowControl:
     context = MediaDriverContext(environment={}, **settings)
-    return FlowControl.parse(UdpChannel.parse(channel, parse_channel(channel), context), context)
+    uri = parse_channel(channel)
+    return FlowControl.parse(uri, context, is_group=UdpChannel.parse(channel, uri, context).is_group)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from aeronpy.observe import (
     read_loss,
     type_name,
 )
+from tests import golden
 from tests.unit.cnc_files import CncBytes, loss_entry, stream_key, write_loss
 
 CHANNEL = "aeron:udp?endpoint=127.0.0.1:40456"
@@ -167,6 +168,17 @@ def test_an_error_log_inside_another_file_is_found_by_its_offset(tmp_path: Path)
     assert [each.text for each in read_error_file(path, 8192)] == ["bad"]
     with pytest.raises(ArgumentError, match="outside"):
         list(read_error_file(path, 1 << 20))
+
+
+def test_the_errors_of_an_archive_are_those_that_were_provoked(tmp_path: Path) -> None:
+    mark_file = golden.unpack("archive", tmp_path) / "archive-mark.dat"
+    first, second = read_error_file(mark_file, 8192)
+    assert "replayPosition=64" in first.text.splitlines()[0]
+    assert second.text.startswith(
+        "java.lang.IllegalArgumentException: Aeron URIs must start with 'aeron:', found: nonsense"
+    )
+    assert (first.observations, second.observations) == (1, 1)
+    assert first.first_observation_ms < second.first_observation_ms
 
 
 def test_files_that_are_missing_empty_or_broken_are_said_to_be(tmp_path: Path) -> None:

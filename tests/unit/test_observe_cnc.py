@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import struct
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from aeronpy.errors import CorruptError, NotFoundError
-from aeronpy.observe import open_cnc
+from aeronpy.errors import CorruptError, NotFoundError, StorageError
+from aeronpy.observe import files, open_cnc
 from aeronpy.observe.cnc import read_cnc_report
+from aeronpy.observe.files import map_file
 from tests.unit.cnc_files import BROADCAST, END, ERRORS_AT, METADATA_AT, RING, RING_AT, VALUES_AT, CncBytes
 
 CLIENTS_AT = RING_AT + RING
@@ -103,3 +105,19 @@ def test_a_directory_that_is_a_file_has_no_cnc_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotFoundError, match="there is no"):
         open_cnc(tmp_path / "file")
+
+
+def test_holes_that_memory_has_no_room_for_are_not_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/dev/shm").is_dir():
+        pytest.skip("there is no /dev/shm on this machine")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        path = Path(directory) / "cnc.dat"
+        path.write_bytes(CncBytes().data[:4096])
+        os.truncate(path, 1 << 20)
+        system = list(os.statvfs(directory))
+        system[4] = 1  # blocks available
+        monkeypatch.setattr(files.os, "fstatvfs", lambda _: os.statvfs_result(system))
+        for use in (open_cnc, lambda folder: map_file(os.path.join(folder, "cnc.dat"))):
+            with pytest.raises(StorageError, match="bytes of holes and its file system 4096 bytes free"):
+                use(directory)
+        assert read_cnc_report(directory).header is not None

@@ -1,6 +1,8 @@
 import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
 
+import org.agrona.concurrent.AgentInvoker;
+
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -74,15 +76,24 @@ public final class FlowHost
     {
         final MediaDriver.Context context = new MediaDriver.Context()
             .aeronDirectoryName(options.get("dir"))
+            .terminationHook(() -> port.say("TERMINATED"))
             .threadingMode(ThreadingMode.valueOf(options.getOrDefault("threading", "SHARED")))
             .dirDeleteOnStart(true)
             .dirDeleteOnShutdown(true);
         try (MediaDriver driver = MediaDriver.launch(context))
         {
             port.say("READY dir=" + driver.aeronDirectoryName());
+            final AgentInvoker invoker = driver.sharedAgentInvoker();
             while (!port.heard().equals("close"))
             {
-                Thread.sleep(5);
+                if (invoker == null)
+                {
+                    Thread.sleep(5);
+                }
+                else if (invoker.invoke() == 0)
+                {
+                    Thread.sleep(1);
+                }
             }
             return 0;
         }

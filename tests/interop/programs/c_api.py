@@ -141,7 +141,7 @@ _BOOL = {
     "exclusive_publication_is_closed", "subscription_is_connected", "subscription_is_closed", "image_is_closed",
     "image_is_end_of_stream", "image_is_publication_revoked",
 }  # fmt: skip
-_VOID = {"counters_reader_foreach_counter"}
+_VOID = {"counters_reader_foreach_counter", "driver_main_idle_strategy"}
 _POINTER = {
     "subscription_image_at_index", "subscription_image_by_session_id", "counter_addr", "counters_reader",
     "counters_reader_addr",
