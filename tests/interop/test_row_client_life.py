@@ -6,10 +6,11 @@ import shutil
 
 import pytest
 
+from aeronpy.errors import ArgumentError
 from tests.interop import ends
 from tests.interop.house import House, ipc, udp
-from tests.interop.matrix import cell
-from tests.interop.rows import PEERS
+from tests.interop.matrix import cell, every
+from tests.interop.rows import PEERS, Cell
 from tests.interop.stage import Driver, Make, Stage
 
 DRIVER_TIMEOUT_MS = 3000
@@ -80,6 +81,34 @@ def test_peers_hear_our_refusals_with_their_code_and_text(house: House, peer: Ma
     with pytest.raises(ends.Refused, match=session[-2:]):
         client.publication(ipc(session), 2021, exclusive=True)
     kept.close()
+
+
+@every("conductor.limits")
+def test_the_longest_key_label_and_channel_reach_the_other_client_whole(house: House, cell: Cell) -> None:
+    pair = house.ends(cell, local=True)
+    key, label = bytes(range(112)), "l" * 380
+
+    def made(text: str, given: bytes) -> None:
+        """The other client reads as much of a counter as there is room for."""
+        counter = pair.source.client.counter(5001, text, given)
+        number = counter.look()["counter_id"]
+        found = next(each for each in pair.target.client.counters() if each[0] == number)
+        assert (bytes.fromhex(str(found[2])), found[3]) == (key, label)
+        counter.close()
+
+    made(label, key)
+    for too_long in ((label + "l", key), (label, key + b"k")):
+        if pair.source.make == "c":
+            made(*too_long)  # the C client leaves it to the driver, which cuts it
+        else:
+            with pytest.raises((ends.Refused, ArgumentError)):
+                made(*too_long)
+
+    name = f"n{pair.source.stream_id}"
+    channel = ipc(f"alias={name.ljust(3000, 'a')}")
+    publication, subscription = pair.source.publication(channel), pair.target.subscription(channel)
+    ends.connected(publication)
+    ends.cross(publication, subscription, ends.payloads(3))
 
 
 def connect(stage: Stage, peer: Make, driver: Driver, name: str) -> ends.Client:

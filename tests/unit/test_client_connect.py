@@ -137,7 +137,7 @@ def test_what_became_of_a_silent_driver_is_looked_up(
     first.write(tmp_path)
     errors: list[Exception] = []
     aeron = Aeron.connect(
-        aeron_dir=str(tmp_path), error_handler=errors.append, driver_timeout_ms=400, keepalive_interval_ns=1_000_000
+        aeron_dir=str(tmp_path), error_handler=errors.append, driver_timeout_ms=1000, keepalive_interval_ns=1_000_000
     )
     (tmp_path / "cnc.dat").unlink()
     if later is not None:
@@ -162,7 +162,7 @@ def test_a_driver_of_another_version_is_an_upgrade(tmp_path: Path) -> None:
             aeron = Aeron.connect(
                 aeron_dir=str(tmp_path),
                 error_handler=errors.append,
-                driver_timeout_ms=400,
+                driver_timeout_ms=1000,
                 keepalive_interval_ns=1_000_000,
             )
             (tmp_path / "cnc.dat").unlink()
