@@ -51,6 +51,17 @@ cdef extern from "apy/cnc.h" nogil:
 
 
 
+cdef extern from "apy/loss_interceptor.h" nogil:
+    ctypedef struct apy_gap_plan_t:
+        int32_t term_id, end, radix, length, count
+    ctypedef struct apy_loss_plan_t:
+        double rate
+        uint32_t mask
+        uint64_t seed
+        apy_gap_plan_t fixed
+        apy_gap_plan_t gaps
+
+
 cdef extern from "apy/driver_context.h" nogil:
     ctypedef struct apy_driver_config_t:
         int64_t timer_interval_ns
@@ -76,9 +87,7 @@ cdef extern from "apy/driver_context.h" nogil:
         int32_t stream_session_limit
         int32_t counters_free_to_reuse_ms
         bint connect_send_sockets
-        double loss_rate
-        uint32_t loss_mask
-        uint64_t loss_seed
+        apy_loss_plan_t loss
     ctypedef struct apy_driver_context_t:
         int64_t **system_counters
         apy_error_log_t *error_log

@@ -276,6 +276,10 @@ cdef extern from "apy/atomic.h" nogil:
     void _store_release "apy_store_release_i64"(int64_t *at, int64_t value)
 
 
+cdef _fill_gaps(apy_gap_plan_t *plan, tuple given):
+    plan.term_id, plan.end, plan.radix, plan.length, plan.count = given
+
+
 cdef _fill_params(apy_driver_params_t *params, dict given):
     """Every setting by its name: a missing one is a KeyError here, not a zero there."""
     cdef apy_driver_config_t *config = &params.config
@@ -305,9 +309,11 @@ cdef _fill_params(apy_driver_params_t *params, dict given):
     config.stream_session_limit = given["stream_session_limit"]
     config.counters_free_to_reuse_ms = given["counters_free_to_reuse_ms"]
     config.connect_send_sockets = given["connect_send_sockets"]
-    config.loss_rate = given["loss_rate"]
-    config.loss_mask = given["loss_mask"]
-    config.loss_seed = given["loss_seed"]
+    config.loss.rate = given["loss_rate"]
+    config.loss.mask = given["loss_mask"]
+    config.loss.seed = given["loss_seed"]
+    _fill_gaps(&config.loss.fixed, given["fixed_loss"])
+    _fill_gaps(&config.loss.gaps, given["gap_loss"])
     params.cnc.to_driver_length = given["to_driver_length"]
     params.cnc.to_clients_length = given["to_clients_length"]
     params.cnc.counters_values_length = given["counters_values_length"]

@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 from aeronpy._core.native import ReceiveEndpointCore, SendEndpointCore
 from aeronpy.driver.counters import EndpointCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.event_log import LogEvent
 from aeronpy.driver.office import Office
 from aeronpy.driver.udp_channel import UdpChannel
 from aeronpy.errors import AeronTimeoutError, CapacityError
@@ -59,6 +60,13 @@ class ChannelEndpoint:
         except BaseException:
             self.free()
             raise
+        self.office.note(LogEvent.SEND_CHANNEL_CREATION if is_send else LogEvent.RECEIVE_CHANNEL_CREATION, self._text())
+
+    def _text(self) -> str:
+        return (
+            f"localData: {self.channel.local}, remoteData: {self.channel.remote}, ttl: {self.channel.ttl} "
+            f"channel={self.channel.text}"
+        )
 
     def _settings(self) -> dict[str, Any]:
         """For the native half."""
@@ -113,17 +121,20 @@ class ChannelEndpoint:
         """Its agent let go of it."""
         self._core.free()
         self.counters.free()
+        is_send = isinstance(self._core, SendEndpointCore)
+        self.office.note(LogEvent.SEND_CHANNEL_CLOSE if is_send else LogEvent.RECEIVE_CHANNEL_CLOSE, self._text())
 
 
 E = TypeVar("E", bound=ChannelEndpoint)
 
 
 class ChannelEndpoints(Generic[E]):
-    """All send endpoints, or all receive endpoints."""
+    """All send endpoints, or all receive endpoints: whoever receives may name nothing but a tag, and get any port."""
 
-    def __init__(self, office: Office, make: Callable[[Office, UdpChannel, int], E]) -> None:
+    def __init__(self, office: Office, make: Callable[[Office, UdpChannel, int], E], *, is_send: bool) -> None:
         self._office = office
         self._make = make
+        self._is_send = is_send
         self._endpoints: dict[int, E] = {}
 
     def __iter__(self) -> Iterator[E]:
@@ -137,7 +148,7 @@ class ChannelEndpoints(Generic[E]):
         """The endpoint that a channel shares, by tag or by canonical form; error 10 while that one is closing."""
         found = self._by_tag(channel) or self._by_form(channel)
         if found is None:
-            if channel.channel_tag is not None and not channel.is_original:
+            if self._is_send and channel.channel_tag is not None and not channel.is_original:
                 raise refuse(
                     ErrorCode.GENERIC_ERROR,
                     "URI must have explicit control, endpoint, or be manual control-mode when original: "

@@ -20,6 +20,7 @@ from aeronpy.driver.command_lines import WAITING_BYTES_MAX, CommandLines
 from aeronpy.driver.commands import Command, CommandType
 from aeronpy.driver.context import MediaDriverContext, ThreadingMode
 from aeronpy.driver.error_code import ErrorCode, code_of, refuse, text_of
+from aeronpy.driver.event_log import LogEvent
 from aeronpy.driver.events import EventType
 from aeronpy.driver.images import Images
 from aeronpy.driver.ipc_publications import IpcPublication, IpcPublications
@@ -102,11 +103,14 @@ class DriverConductor:
         self._agent.close()
         self._tasks.close()
         self._office.naming.close()
+        self._office.close()
 
     # --- commands ---
 
     def _on_command(self, event: events.CommandEvent) -> None:
         self._count_stall(event.taken_ns)
+        if self._office.event_log is not None:
+            self._office.event_log.on_command(event.type_id, event.message)
         self._lines.put(commands.client_id_of(event.message), event)
 
     def _run_command(self, event: events.CommandEvent) -> Task[None]:
@@ -416,6 +420,11 @@ class DriverConductor:
         subscription = None if stream is None else stream.reader_of(event.subscription_id)
         if stream is None or subscription is None:
             return
+        self._office.note(
+            LogEvent.UNTETHERED_SUBSCRIPTION_STATE_CHANGE,
+            f"subscriptionId={event.subscription_id} streamId={stream.stream_id} sessionId={stream.session_id} "
+            f"{kind.name}",
+        )
         if kind is EventType.SUBSCRIBER_UNAVAILABLE:
             stream.tell_unavailable(subscription)
         elif kind is EventType.SUBSCRIBER_AVAILABLE:

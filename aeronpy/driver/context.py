@@ -33,7 +33,14 @@ class MediaDriverContext(DriverOptions):
     def loss(self) -> Loss:
         """Which incoming datagrams are dropped on purpose; raises `ArgumentError` for what cannot be meant."""
         try:
-            return parse_loss(self.udp_channel_incoming_interceptors, self.udp_channel_transport_bindings_loss_args)
+            return parse_loss(
+                self.udp_channel_incoming_interceptors,
+                {
+                    "loss": self.udp_channel_transport_bindings_loss_args,
+                    "fixed-loss": self.udp_channel_transport_bindings_fixed_loss_args,
+                    "multi-gap-loss": self.udp_channel_transport_bindings_multi_gap_loss_args,
+                },
+            )
         except ValueError as error:
             raise ArgumentError(str(error)) from None
 
@@ -125,6 +132,8 @@ class MediaDriverContext(DriverOptions):
             "loss_rate": loss.rate,
             "loss_mask": loss.mask,
             "loss_seed": loss.seed,
+            "fixed_loss": tuple(loss.fixed),
+            "gap_loss": tuple(loss.gaps),
             "to_driver_length": self.conductor_buffer_length,
             "to_clients_length": self.clients_buffer_length,
             "counters_values_length": self.counters_buffer_length,

@@ -13,6 +13,7 @@ from aeronpy.driver.channel_endpoints import when_there_is_room
 from aeronpy.driver.congestion import congestion_settings
 from aeronpy.driver.counters import CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.event_log import LogEvent
 from aeronpy.driver.events import SetupEvent
 from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
@@ -136,6 +137,11 @@ class Image(Stream):
         """Receiver and core let go of it: nothing stays."""
         self.unlink_all()
         self._counters.free()
+        self.office.note(
+            LogEvent.REMOVE_IMAGE_CLEANUP,
+            f"sessionId={self.session_id} streamId={self.stream_id} id={self.image_id} "
+            f"channel={self.endpoint.channel.text}",
+        )
         self.office.logs.free(self.core.free, self.path)
         self.endpoint.image_count -= 1
         self.endpoint.close_if_unused()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -31,6 +32,9 @@ class LogFiles:
         self._warn = warn
         self._lock = threading.Lock()
         self._in_making: dict[str, int] = {}
+        self._to_free: deque[tuple[Callable[[], None], str]] = deque()
+        self._freeing = 0
+        self._is_low = False
 
     def make(self, kind: str, settings: dict[str, Any]) -> Task[DriverLog]:
         """A log of `PUBLICATION` or `IMAGE` kind, named by its correlation id; error 12 where it does not fit."""
@@ -47,13 +51,39 @@ class LogFiles:
         return log
 
     def free(self, unmap: Callable[[], None], path: str) -> None:
-        """Unmap what nobody runs any more, and delete it."""
+        """Unmap what nobody runs any more, and delete it.
 
-        def run() -> None:
-            unmap()
-            directory.remove_log(path)
+        At most ``resource.free.limit`` go at a time, so that many do not stand in the way of those that are made. One
+        that cannot be deleted is counted, and tried again with the next.
+        """
+        with self._lock:
+            self._to_free.append((unmap, path))
+            if self._freeing >= self._context.driver_resource_free_limit:
+                return
+            self._freeing += 1
+        self._agent.submit(Job(Lane.LOGS, self._free_some))
 
-        self._agent.submit(Job(Lane.LOGS, run))
+    def _free_some(self) -> None:
+        failed: list[str] = []
+        errors: list[OSError] = []
+        while (found := self._next_to_free(failed)) is not None:
+            unmap, path = found
+            try:
+                unmap()
+                directory.remove_log(path)
+            except OSError as error:
+                failed.append(path)
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _next_to_free(self, failed: list[str]) -> tuple[Callable[[], None], str] | None:
+        with self._lock:
+            if self._to_free:
+                return self._to_free.popleft()
+            self._to_free.extend((_unmapped_already, path) for path in failed)
+            self._freeing -= 1
+            return None
 
     def discard(self, log: DriverLog) -> None:
         """Let go of one that nobody took over."""
@@ -71,7 +101,7 @@ class LogFiles:
                 self._in_making.pop(path, None)
 
     def _check_storage(self, needed: int) -> str | None:
-        """Refuse a log that would not fit, before anything is mapped; a warning when little is left.
+        """Refuse a log that would not fit, before anything is mapped; a warning when little is left since now.
 
         What sparse logs were promised counts as taken: whoever writes into a page that cannot be had dies of SIGBUS.
         """
@@ -86,7 +116,8 @@ class LogFiles:
                 "smaller term-length",
             )
         threshold = self._context.low_file_store_warning_threshold
-        if free <= threshold:
+        was_low, self._is_low = self._is_low, free <= threshold
+        if self._is_low and not was_low:
             return f"space is running low in {self._directory}: threshold={threshold} usable={free}"
         return None
 
@@ -99,3 +130,7 @@ class LogFiles:
             except FileNotFoundError:
                 missing += length
         return missing
+
+
+def _unmapped_already() -> None:
+    pass

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from aeronpy._core.native import DriverCore
 from aeronpy.driver.context import MediaDriverContext
+from aeronpy.driver.event_log import EventLog, LogEvent
 from aeronpy.driver.log_files import LogFiles
 from aeronpy.driver.names.naming import Naming
 from aeronpy.driver.names.suppliers import supply
@@ -30,13 +31,26 @@ class Office:
             context.publication_reserved_session_id_low,
             context.publication_reserved_session_id_high,
         )
+        self.event_log = EventLog.of(context)
         self.logs = LogFiles(context, core.directory, agent, self.warn)
         self.naming = Naming(context, core, supply(context, core))
         self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
 
     def send(self, reply: Reply) -> None:
         """Tell all clients."""
+        if self.event_log is not None:
+            self.event_log.on_reply(reply)
         self.core.transmit(reply.type_id, reply.message)
+
+    def note(self, event: LogEvent, text: str) -> None:
+        """A line in the event log, where there is one."""
+        if self.event_log is not None:
+            self.event_log.note(event, text)
+
+    def close(self) -> None:
+        """No more lines."""
+        if self.event_log is not None:
+            self.event_log.close()
 
     def warn(self, text: str) -> None:
         """Put a sentence where operators look: the distinct error log, and Python's logging."""

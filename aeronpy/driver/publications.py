@@ -10,6 +10,7 @@ from aeronpy.driver import log_files, replies
 from aeronpy.driver.commands import AddPublication
 from aeronpy.driver.counters import CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.event_log import LogEvent
 from aeronpy.driver.office import Office
 from aeronpy.driver.publication_params import PublicationParams
 from aeronpy.driver.streams import Stream
@@ -103,6 +104,7 @@ class Publication(Stream):
         """The agents let go of it: nothing stays."""
         self.unlink_all()
         self._counters.free()
+        self.office.note(LogEvent.REMOVE_PUBLICATION_CLEANUP, f"sessionId={self.session_id} streamId={self.stream_id}")
         self.office.logs.free(self.core.free, self.path)
 
 

@@ -140,9 +140,9 @@ static void a_tenth_lost_both_ways_changes_no_byte(void)
 {
     rig_t *rig = rig_open();
     struct sockaddr_storage address;
-    rig->context.config.loss_rate = 0.1;
-    rig->context.config.loss_mask = ALL_TYPES;
-    rig->context.config.loss_seed = 7;
+    rig->context.config.loss.rate = 0.1;
+    rig->context.config.loss.mask = ALL_TYPES;
+    rig->context.config.loss.seed = 7;
     loop_t *loop = loop_open(rig, NULL, &address);
     run_to_the_end(loop, NULL);
     CHECK(rig->counters[APY_SC_NAKS_SENT] > 100);
@@ -223,9 +223,9 @@ static void each_agent_on_its_own_thread_keeps_every_byte(void)
     struct sockaddr_storage address;
     pthread_t agents[3];
     rig->context.clock = apy_clock_system();
-    rig->context.config.loss_rate = 0.1;
-    rig->context.config.loss_mask = ALL_TYPES;
-    rig->context.config.loss_seed = 3;
+    rig->context.config.loss.rate = 0.1;
+    rig->context.config.loss.mask = ALL_TYPES;
+    rig->context.config.loss.seed = 3;
     loop_t *loop = loop_open(rig, NULL, &address);
     threads_t threads = {loop, 0};
     CHECK_EQ(pthread_create(&agents[0], NULL, run_sender, &threads), 0);

@@ -228,8 +228,8 @@ static void loss_takes_its_share_of_the_types_in_the_mask_and_repeats_by_seed(vo
     apy_loss_interceptor_t loss, same;
     apy_frame_t data = {.type = APY_FRAME_DATA}, setup = {.type = APY_FRAME_SETUP}, ext = {.type = 0xFFFF};
     int dropped = 0;
-    apy_loss_interceptor_init(&loss, 0.25, 1u << APY_FRAME_DATA, 42);
-    apy_loss_interceptor_init(&same, 0.25, 1u << APY_FRAME_DATA, 42);
+    apy_loss_interceptor_init(&loss, &(apy_loss_plan_t){.rate = 0.25, .mask = 1u << APY_FRAME_DATA, .seed = 42});
+    apy_loss_interceptor_init(&same, &(apy_loss_plan_t){.rate = 0.25, .mask = 1u << APY_FRAME_DATA, .seed = 42});
     for (int i = 0; i < 10000; i++) {
         const bool drops = apy_loss_interceptor_drops(&loss, (const uint8_t *)&data, sizeof(data));
         CHECK_EQ(apy_loss_interceptor_drops(&same, (const uint8_t *)&data, sizeof(data)), drops);
@@ -239,11 +239,68 @@ static void loss_takes_its_share_of_the_types_in_the_mask_and_repeats_by_seed(vo
     }
     CHECK(dropped > 2300 && dropped < 2700);
 
-    apy_loss_interceptor_init(&loss, 1.0, 1u << APY_FRAME_DATA, 1);
+    apy_loss_interceptor_init(&loss, &(apy_loss_plan_t){.rate = 1.0, .mask = 1u << APY_FRAME_DATA, .seed = 1});
     CHECK(apy_loss_interceptor_drops(&loss, (const uint8_t *)&data, sizeof(data)));
     CHECK(!apy_loss_interceptor_drops(&loss, (const uint8_t *)&data, 7)); /* has no type */
-    apy_loss_interceptor_init(&loss, 0.0, ~0u, 1);
+    apy_loss_interceptor_init(&loss, &(apy_loss_plan_t){.rate = 0.0, .mask = ~0u, .seed = 1});
     CHECK(!apy_loss_interceptor_drops(&loss, (const uint8_t *)&data, sizeof(data)));
+}
+
+static apy_frame_t frame_at(int32_t session_id, int32_t term_id, int32_t offset)
+{
+    return (apy_frame_t){.length = 1024,
+                         .type = APY_FRAME_DATA,
+                         .term_offset = offset,
+                         .session_id = session_id,
+                         .stream_id = 7,
+                         .term_id = term_id};
+}
+
+static bool loses(apy_loss_interceptor_t *loss, int32_t session_id, int32_t term_id, int32_t offset)
+{
+    uint8_t datagram[1024] = {0};
+    const apy_frame_t frame = frame_at(session_id, term_id, offset);
+    memcpy(datagram, &frame, sizeof(frame));
+    return apy_loss_interceptor_drops(loss, datagram, sizeof(datagram));
+}
+
+static void a_gap_is_lost_once_in_each_stream(void)
+{
+    apy_loss_interceptor_t loss;
+    apy_loss_interceptor_init(&loss, &(apy_loss_plan_t){.fixed = {.term_id = 5, .end = 3000}});
+    for (int32_t session = 1; session <= 2; session++) {
+        CHECK(!loses(&loss, session, 4, 0)); /* another term */
+        CHECK(loses(&loss, session, 5, 0));
+        CHECK(loses(&loss, session, 5, 1024));
+        CHECK(loses(&loss, session, 5, 2048)); /* begins within */
+        CHECK(!loses(&loss, session, 5, 3072));
+        CHECK(!loses(&loss, session, 5, 0)); /* sent again */
+        CHECK(!loses(&loss, session, 5, 2048));
+    }
+    apy_frame_t setup = frame_at(3, 5, 0);
+    setup.type = APY_FRAME_SETUP;
+    CHECK(!apy_loss_interceptor_drops(&loss, (const uint8_t *)&setup, sizeof(setup)));
+}
+
+static void several_gaps_are_lost_once_each(void)
+{
+    apy_loss_interceptor_t loss;
+    apy_loss_interceptor_init(&loss,
+                              &(apy_loss_plan_t){.gaps = {.term_id = 5, .radix = 4096, .length = 1000, .count = 2}});
+    /* gaps at 4096 to 5096 and at 8192 to 9192 */
+    static const bool lost[] = {false, false, false, false, true,  false, false,
+                                false, true,  false, false, false, false};
+    for (int round = 0; round < 2; round++) {
+        for (int32_t i = 0; i < (int32_t)(sizeof(lost) / sizeof(lost[0])); i++) {
+            CHECK_EQ(loses(&loss, 1, 5, 1024 * i), round == 0 && lost[i]);
+        }
+    }
+    CHECK(loses(&loss, 2, 5, 4096 - 32)); /* reaches into it */
+    CHECK(loses(&loss, 2, 5, 8192 + 992));
+    CHECK(!loses(&loss, 3, 5, 8192 + 1000));
+    for (int32_t session = 10; session < 10 + 2 * APY_GAP_STREAMS_MAX; session++) {
+        loses(&loss, session, 5, 4096); /* more streams than there is room for: no harm */
+    }
 }
 
 static void what_is_dropped_never_reaches_the_handler(void)
@@ -256,7 +313,7 @@ static void what_is_dropped_never_reaches_the_handler(void)
     const struct iovec batch[2] = {{&data, sizeof(data)}, {&setup, sizeof(setup)}};
     taken_t taken = {0};
     int64_t count = 0;
-    apy_loss_interceptor_init(&loss, 1.0, 1u << APY_FRAME_SETUP, 1);
+    apy_loss_interceptor_init(&loss, &(apy_loss_plan_t){.rate = 1.0, .mask = 1u << APY_FRAME_SETUP, .seed = 1});
     CHECK_EQ(apy_transport_poller_init(&poller, 4, &loss), APY_OK);
     CHECK_EQ(apy_transport_poller_add(&poller, &in, NULL), APY_OK);
     CHECK_EQ(apy_udp_transport_send(&out, NULL, batch, 2, &count), 2);
@@ -279,6 +336,8 @@ int main(void)
     RUN(a_group_is_heard_by_those_who_joined_it);
     RUN(addresses_print_and_compare);
     RUN(loss_takes_its_share_of_the_types_in_the_mask_and_repeats_by_seed);
+    RUN(a_gap_is_lost_once_in_each_stream);
+    RUN(several_gaps_are_lost_once_each);
     RUN(what_is_dropped_never_reaches_the_handler);
     return 0;
 }

@@ -34,7 +34,7 @@ TERM_LENGTH = "64k"
 
 def java_properties(settings: dict[str, str]) -> list[str]:
     """The same settings as system properties; a name that is one already stays."""
-    names = {each: each if each.startswith("aeron.") else each.lower().replace("_", ".") for each in settings}
+    names = {each: each if "." in each else each.lower().replace("_", ".") for each in settings}
     return [f"{names[each]}={value}" for each, value in settings.items()]
 
 

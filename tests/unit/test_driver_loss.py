@@ -3,18 +3,18 @@
 import pytest
 
 from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.loss import Loss, parse_loss
+from aeronpy.driver.loss import Gaps, Loss, parse_loss
 from aeronpy.errors import ArgumentError
 
 
 def test_nothing_is_dropped_unless_asked_for() -> None:
-    assert parse_loss("", "rate=0.5").rate == 0.0
+    assert parse_loss("", {"loss": "rate=0.5"}).rate == 0.0
     assert MediaDriverContext(environment={}).core_config()["loss_rate"] == 0.0
 
 
 def test_rate_mask_and_seed_are_taken_from_the_arguments() -> None:
-    assert parse_loss("loss", "rate=0.25|recv-msg-mask=0x2E|seed=99") == Loss(0.25, 0x2E, 99)
-    assert parse_loss("loss", "rate=1|recv-msg-mask=8|seed=0") == Loss(1.0, 8, 0)
+    assert parse_loss("loss", {"loss": "rate=0.25|recv-msg-mask=0x2E|seed=99"}) == Loss(0.25, 0x2E, 99)
+    assert parse_loss("loss", {"loss": "rate=1|recv-msg-mask=8|seed=0"}) == Loss(1.0, 8, 0)
 
 
 def test_the_environment_of_the_real_driver_sets_it() -> None:
@@ -49,3 +49,23 @@ def test_what_cannot_be_meant_is_refused(interceptors: str, arguments: str) -> N
                 "AERON_UDP_CHANNEL_TRANSPORT_BINDINGS_LOSS_ARGS": arguments,
             }
         ).conclude()
+
+
+def test_gaps_are_taken_from_their_arguments() -> None:
+    loss = parse_loss(
+        "fixed-loss, multi-gap-loss",
+        {
+            "fixed-loss": "term-id=-7|term-offset=64|length=1000",
+            "multi-gap-loss": "term-id=3|gap-radix=5000|gap-length=100|total-gaps=9",
+        },
+    )
+
+    assert loss == Loss(fixed=Gaps(-7, 1064), gaps=Gaps(3, 0, 8192, 100, 9))
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "term-id=1|term-offset=0", "term-id=x|term-offset=0|length=1", "term-id=1|term-offset=0|length=0"]
+)
+def test_gaps_that_cannot_be_meant_are_refused(arguments: str) -> None:
+    with pytest.raises(ValueError, match=r"fixed-loss|invalid literal"):
+        parse_loss("fixed-loss", {"fixed-loss": arguments})

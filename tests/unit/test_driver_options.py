@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from aeronpy.driver import MediaDriverContext, ThreadingMode
 from aeronpy.errors import ArgumentError
+from tools import list_options
 
 
 def read(**environment: str) -> MediaDriverContext:
@@ -69,3 +72,10 @@ def test_text_is_read_and_clamped(variable: str, value: str, option: str, expect
 def test_what_cannot_be_meant_is_refused(variable: str, value: str, sentence: str) -> None:
     with pytest.raises(ArgumentError, match=sentence):
         read(**{variable: value}).conclude()
+
+
+def test_the_page_of_the_driver_lists_every_option_as_it_is() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "driver.md").read_text(encoding="utf-8")
+
+    for option in MediaDriverContext.options():
+        assert list_options.row(option) in page, "run: python tools/list_options.py"

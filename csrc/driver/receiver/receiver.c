@@ -17,8 +17,7 @@ int apy_receiver_create(apy_driver_context_t *context, apy_receiver_t **receiver
     int rc = apy_receiver_init_commands(created);
     if (rc == APY_OK) {
         apy_loss_interceptor_t loss;
-        apy_loss_interceptor_init(&loss, context->config.loss_rate, context->config.loss_mask,
-                                  context->config.loss_seed);
+        apy_loss_interceptor_init(&loss, &context->config.loss);
         rc = apy_transport_poller_init(&created->poller, context->config.receiver_io_vector, &loss);
         if (rc != APY_OK) {
             apy_spsc_queue_free(&created->commands);

@@ -64,8 +64,7 @@ int apy_sender_create(apy_driver_context_t *context, apy_sender_t **sender)
     int rc = apy_spsc_queue_init(&created->commands, sizeof(command_t), COMMANDS_MAX);
     if (rc == APY_OK) {
         apy_loss_interceptor_t loss;
-        apy_loss_interceptor_init(&loss, context->config.loss_rate, context->config.loss_mask,
-                                  context->config.loss_seed);
+        apy_loss_interceptor_init(&loss, &context->config.loss);
         rc = apy_transport_poller_init(&created->poller, context->config.sender_io_vector, &loss);
         if (rc != APY_OK) {
             apy_spsc_queue_free(&created->commands);

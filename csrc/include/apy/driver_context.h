@@ -7,6 +7,7 @@
 #include "apy/clock.h"
 #include "apy/cnc.h"
 #include "apy/error_log.h"
+#include "apy/loss_interceptor.h"
 #include "apy/loss_report.h"
 #include "apy/mpsc_ring.h"
 
@@ -40,10 +41,7 @@ typedef struct apy_driver_config {
     int32_t stream_session_limit;
     int32_t counters_free_to_reuse_ms;
     bool connect_send_sockets;
-    /* incoming datagrams dropped on purpose: rate 0 to 1, of the frame types in the mask (1 << type) */
-    double loss_rate;
-    uint32_t loss_mask;
-    uint64_t loss_seed;
+    apy_loss_plan_t loss; /* incoming datagrams dropped on purpose */
 } apy_driver_config_t;
 
 enum {
