@@ -24,7 +24,6 @@ GOSSIP = {
     "AERON_DRIVER_RESOLVER_SELF_RESOLUTION_INTERVAL": "200ms",
     "AERON_DRIVER_RESOLVER_NEIGHBOR_RESOLUTION_INTERVAL": "300ms",
     "AERON_DRIVER_RESOLVER_BOOTSTRAP_NEIGHBOR_RESOLUTION_INTERVAL": "500ms",
-    "AERON_DRIVER_RESOLVER_NEIGHBOR_TIMEOUT": "3s",
 }
 
 
@@ -41,8 +40,9 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
-def gossiping(stage: Stage, make: Make, name: str, port: int, bootstrap: int | None) -> Driver:
+def gossiping(stage: Stage, make: Make, name: str, port: int, bootstrap: int | None, *, timeout: str = "10s") -> Driver:
     settings = GOSSIP | {"AERON_DRIVER_RESOLVER_NAME": name, "AERON_DRIVER_RESOLVER_INTERFACE": f"127.0.0.1:{port}"}
+    settings["AERON_DRIVER_RESOLVER_NEIGHBOR_TIMEOUT"] = timeout
     if bootstrap is not None:
         settings["AERON_DRIVER_RESOLVER_BOOTSTRAP_NEIGHBOR"] = f"localhost:{bootstrap}"
     if make != "java":
@@ -69,7 +69,7 @@ def test_drivers_learn_one_anothers_names_through_a_third_and_forget_the_dead(
 ) -> None:
     ports = [free_port() for _ in chain]
     drivers = [
-        gossiping(stage, make, f"name-{make}", port, bootstrap)
+        gossiping(stage, make, f"name-{make}", port, bootstrap, timeout="3s")
         for make, port, bootstrap in zip(chain, ports, [None, *ports], strict=False)
     ]
     ours = drivers[chain.index("ours")]
