@@ -129,11 +129,12 @@ E = TypeVar("E", bound=ChannelEndpoint)
 
 
 class ChannelEndpoints(Generic[E]):
-    """All send endpoints, or all receive endpoints."""
+    """All send endpoints, or all receive endpoints: whoever receives may name nothing but a tag, and get any port."""
 
-    def __init__(self, office: Office, make: Callable[[Office, UdpChannel, int], E]) -> None:
+    def __init__(self, office: Office, make: Callable[[Office, UdpChannel, int], E], *, is_send: bool) -> None:
         self._office = office
         self._make = make
+        self._is_send = is_send
         self._endpoints: dict[int, E] = {}
 
     def __iter__(self) -> Iterator[E]:
@@ -147,7 +148,7 @@ class ChannelEndpoints(Generic[E]):
         """The endpoint that a channel shares, by tag or by canonical form; error 10 while that one is closing."""
         found = self._by_tag(channel) or self._by_form(channel)
         if found is None:
-            if channel.channel_tag is not None and not channel.is_original:
+            if self._is_send and channel.channel_tag is not None and not channel.is_original:
                 raise refuse(
                     ErrorCode.GENERIC_ERROR,
                     "URI must have explicit control, endpoint, or be manual control-mode when original: "

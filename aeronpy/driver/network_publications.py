@@ -97,7 +97,7 @@ class NetworkPublications(Publications[NetworkPublication]):
         self._clients = clients
         self._responses = responses
         self._ports = WildcardPorts(office.context.sender_wildcard_port_range)
-        self.endpoints: ChannelEndpoints[SendEndpoint] = ChannelEndpoints(office, self._open_endpoint)
+        self.endpoints: ChannelEndpoints[SendEndpoint] = ChannelEndpoints(office, self._open_endpoint, is_send=True)
 
     def _open_endpoint(self, office: Office, channel: UdpChannel, endpoint_id: int) -> SendEndpoint:
         return SendEndpoint(office, channel, endpoint_id, self._ports)

@@ -65,7 +65,7 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
     def __init__(self, office: Office, clients: Clients) -> None:
         super().__init__(office, clients)
         self._ports = WildcardPorts(office.context.receiver_wildcard_port_range)
-        self.endpoints: ChannelEndpoints[ReceiveEndpoint] = ChannelEndpoints(office, self._open_endpoint)
+        self.endpoints: ChannelEndpoints[ReceiveEndpoint] = ChannelEndpoints(office, self._open_endpoint, is_send=False)
 
     def _open_endpoint(self, office: Office, channel: UdpChannel, endpoint_id: int) -> ReceiveEndpoint:
         return ReceiveEndpoint(office, channel, endpoint_id, self._ports)

@@ -12,7 +12,6 @@ from typing import Literal
 
 import pytest
 
-from tests.interop.pending import PENDING
 from tests.interop.rows import CELLS, DIRECTIONS, OURS, PEERS, Cell, Direction, Ours, Peer, by_id
 
 MARK = "matrix"
@@ -32,8 +31,7 @@ def every(
     """
     params = []
     for each in CELLS:
-        served = [row for row in rows if each.ours == "client" or row not in PENDING]
-        marks: list[pytest.MarkDecorator] = [cell(row, *each) for row in served if by_id()[row].reason(each) is None]
+        marks: list[pytest.MarkDecorator] = [cell(row, *each) for row in rows if by_id()[row].reason(each) is None]
         if not marks or not where(each):
             continue
         fault = xfail(each) if xfail else None

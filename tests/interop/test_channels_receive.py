@@ -118,15 +118,6 @@ def test_a_ttl_that_reaches_farther_than_ours_is_counted(stage: Stage, drivers: 
     assert counter(drivers["ours"], 0, "Possible TTL Asymmetry") == before
 
 
-@pytest.mark.parametrize("theirs", cells("mdc.dynamic", "mdc.explicit_control"))
-def test_a_dynamic_publisher_finds_receivers_of_ours(stage: Stage, drivers: Drivers, theirs: Make) -> None:
-    control = f"control={LOCAL}:{free_port()}|control-mode=dynamic"
-    subscribers = [subscribe(stage, drivers["ours"], f"aeron:udp?endpoint={LOCAL}:0|{control}") for _ in range(2)]
-    publisher, session = publish(stage, drivers[theirs], f"aeron:udp?{control}|{BOTH}")
-    cross(publisher, session, *subscribers)
-    assert counter(drivers[theirs], 18, control) == 2
-
-
 @pytest.mark.parametrize("theirs", cells("mds.manual", "mds.network", "mds.many"))
 def test_one_stream_by_three_destinations_is_one_image(stage: Stage, drivers: Drivers, theirs: Make) -> None:
     control = f"control={LOCAL}:{free_port()}|control-mode=dynamic"
@@ -162,46 +153,11 @@ def test_cubic_measures_round_trips_and_loses_nothing(stage: Stage, drivers: Dri
     assert 1408 <= window <= 32768
 
 
-@pytest.mark.parametrize("theirs", cells("congestion.static"))
-def test_a_static_window_is_the_receivers(stage: Stage, drivers: Drivers, theirs: Make) -> None:
-    channel = f"aeron:udp?endpoint={LOCAL}:{free_port()}"
-    over_runs = counter(drivers["ours"], 0, "Flow control over runs")
-    subscriber = subscribe(stage, drivers["ours"], f"{channel}|cc=static|rcv-wnd=16k")
-    publisher, session = publish(stage, drivers[theirs], channel)
-    cross(publisher, session, subscriber)
-    # Nothing was sent beyond the window: the receiver dropped nothing as an over-run.
-    assert counter(drivers["ours"], 0, "Flow control over runs") == over_runs
-
-
-@pytest.mark.parametrize("theirs", cells("flow.receiver_tags"))
-def test_a_group_tag_satisfies_tagged_flow_control(stage: Stage, drivers: Drivers, theirs: Make) -> None:
-    control = f"control={LOCAL}:{free_port()}|control-mode=dynamic"
-    publisher, session = publish(stage, drivers[theirs], f"aeron:udp?{control}|fc=tagged,g:-7/1")
-    untagged = subscribe(stage, drivers["ours"], f"aeron:udp?endpoint={LOCAL}:{free_port()}|{control}")
-    untagged.expect("IMAGE", session=session)
-    assert not [line for line in publisher.said if line.startswith("AT")]  # nobody of the group is there
-    tagged = subscribe(stage, drivers["ours"], f"aeron:udp?endpoint={LOCAL}:{free_port()}|{control}|gtag=-7")
-    cross(publisher, session, tagged)  # at whose pace the other one may not keep up
-
-
-@pytest.mark.parametrize("theirs", cells("life.session_id"))
-def test_only_the_session_that_is_asked_for_comes(stage: Stage, drivers: Drivers, theirs: Make) -> None:
-    channel = f"aeron:udp?endpoint={LOCAL}:{free_port()}"
-    subscriber = subscribe(stage, drivers["ours"], f"{channel}|session-id=2001")
-    everyone = subscribe(stage, drivers["ours"], f"{channel}|session-id=2002")
-    publisher, session = publish(stage, drivers[theirs], f"{channel}|session-id=2001")
-    assert session == "2001"
-    cross(publisher, session, subscriber)
-    assert not [line for line in everyone.said if line.startswith("IMAGE")]
-
-
 # --- time stamps ---
 
 
+@pytest.mark.parametrize("theirs", PEERS)
 @pytest.mark.parametrize("parameter", ["channel-rcv-ts-offset=reserved", "media-rcv-ts-offset=reserved"])
-@pytest.mark.parametrize(
-    "theirs", cells("timestamps.media_receive", "timestamps.channel_receive", "timestamps.reserved")
-)
 def test_messages_say_when_they_came(stage: Stage, drivers: Drivers, theirs: Make, parameter: str) -> None:
     channel = f"aeron:udp?endpoint={LOCAL}:{free_port()}"
     first_frames: list[int] = []

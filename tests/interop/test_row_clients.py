@@ -7,14 +7,12 @@ import threading
 
 import pytest
 
-from aeronpy import Aeron
-from aeronpy.errors import AeronError
 from tests.interop import ends, flows, ours
 from tests.interop.house import TIMEOUT_MS, House, ipc, udp
 from tests.interop.matrix import cell as shows
 from tests.interop.matrix import every
 from tests.interop.rows import DIRECTIONS, PEERS, Cell
-from tests.interop.stage import IPC, Driver, Make, Stage
+from tests.interop.stage import IPC, Make, Stage
 
 MESSAGES = ends.payloads(60)
 
@@ -136,23 +134,6 @@ def test_clients_in_several_processes(house: House, cell: Cell) -> None:
         flows.same(each.expect("DONE", session=session), 0, 100)
     for each in (*readers, writer):
         each.close()
-
-
-@every("client.driver.upgraded", where=lambda each: each.ours == "client")
-def test_a_driver_of_another_version_is_told_apart(stage: Stage, cell: Cell) -> None:
-    driver: Driver = stage.driver(cell.peer, "upgraded")
-    cnc = driver.aeron_dir / "cnc.dat"
-    with cnc.open("r+b") as file:
-        (version,) = struct.unpack("<i", file.read(4))
-        # The major number of an upgraded driver, in the high byte.
-        file.seek(0)
-        file.write(struct.pack("<i", version + (1 << 16)))
-    with pytest.raises(AeronError, match="version"):
-        Aeron.connect(aeron_dir=str(driver.aeron_dir), driver_timeout_ms=2000)
-    with cnc.open("r+b") as file:
-        file.write(struct.pack("<i", version))
-    with Aeron.connect(aeron_dir=str(driver.aeron_dir)) as aeron:
-        aeron.add_publication(IPC, 1)
 
 
 @every("client.driver.upgraded", where=lambda each: each.ours == "driver")

@@ -301,3 +301,13 @@ def test_open_ports_are_taken_from_the_range_of_receivers() -> None:
         eventually(lambda: not [c for c in client.counters().values() if ":24380" in c.label], "the socket is closed")
         assert bound(client, subscribe(client, open_port))[1] == 24380
         client.close()
+
+
+def test_a_tag_alone_is_a_channel_to_receive_on(client: ProtocolClient) -> None:
+    client.first_add()
+    first, second = subscribe(client, "aeron:udp?tags=77"), subscribe(client, "aeron:udp?tags=77", 8)
+    host, port = bound(client, first)
+    assert host == "0.0.0.0"
+    assert [c.registration_id for c in client.counters().values() if c.type_id == 7] == [first]
+    with RawPublisher(("127.0.0.1", port), stream_id=8) as publisher:
+        assert image_of(client, publisher).i64(16) == second

@@ -90,7 +90,7 @@ from tests.interop.recorder import Recorder
 def pytest_configure(config):
     here = Path(__file__).parent
     config.addinivalue_line("markers", "matrix: a cell")
-    config.pluginmanager.register(Recorder(here, here / "page.md"))
+    config.pluginmanager.register(Recorder(here, here / "page.md", here / "kept"))
 """
 
 
@@ -130,3 +130,16 @@ def test_a_skipped_test_leaves_the_page_alone(pytester: pytest.Pytester) -> None
     pytester.makepyfile(test_skipped="import pytest\n\ndef test_four(): pytest.skip('no peer')")
 
     assert not play(pytester).exists()
+
+
+def test_a_run_may_come_in_pieces_of_whole_files(pytester: pytest.Pytester) -> None:
+    assert not play(pytester, "test_suite.py").exists()
+    page = play(pytester, "test_other.py")
+
+    assert read(page.read_text())["unicast.udp", OUT] == "`test_suite.py::test_one`"
+
+
+def test_a_piece_that_ran_on_an_older_file_counts_no_more(pytester: pytest.Pytester) -> None:
+    play(pytester, "test_suite.py", second=False)
+
+    assert not play(pytester, "test_other.py").exists()

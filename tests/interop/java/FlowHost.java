@@ -1,8 +1,11 @@
 import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
+import io.aeron.driver.ext.DebugReceiveChannelEndpoint;
+import io.aeron.driver.ext.MultiGapLossGenerator;
 
 import org.agrona.concurrent.AgentInvoker;
 
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -71,6 +74,20 @@ public final class FlowHost
         }
     }
 
+    /** Gaps on purpose, as the property tests.loss.multi.gap says: term id, radix, length, how many. */
+    private static void gaps(final MediaDriver.Context context)
+    {
+        final String given = System.getProperty("tests.loss.multi.gap");
+        if (given != null)
+        {
+            final int[] numbers = Arrays.stream(given.split(",")).mapToInt(Integer::parseInt).toArray();
+            context.receiveChannelEndpointSupplier((channel, dispatcher, status, ctx) ->
+                new DebugReceiveChannelEndpoint(channel, dispatcher, status, ctx,
+                    new MultiGapLossGenerator(numbers[0], numbers[1], numbers[2], numbers[3]),
+                    (address, buffer, length) -> false));
+        }
+    }
+
     /** A media driver, set up by the system properties of this JVM, until told to close. */
     private static int drive(final Map<String, String> options, final Flow.Port port)
     {
@@ -80,6 +97,7 @@ public final class FlowHost
             .threadingMode(ThreadingMode.valueOf(options.getOrDefault("threading", "SHARED")))
             .dirDeleteOnStart(true)
             .dirDeleteOnShutdown(true);
+        gaps(context);
         try (MediaDriver driver = MediaDriver.launch(context))
         {
             port.say("READY dir=" + driver.aeronDirectoryName());
