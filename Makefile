@@ -25,7 +25,7 @@ C_OBJECTS := $(C_SOURCES:%.c=$(OUT)/%.o)
 C_LIBRARY := $(OUT)/libaeronpy.a
 C_TESTS := $(patsubst tests/c/%.c,$(OUT)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
 
-.PHONY: build library check test test-c demo peers interop faults san fuzz bench-quick clean test-tsan
+.PHONY: build library check test test-c demo peers interop faults soak san fuzz bench-quick clean test-tsan
 
 build: library $(READY)
 	AERONPY_STATIC_LIBRARY=$(C_LIBRARY) $(PY) setup.py -q build_ext --inplace
@@ -117,6 +117,11 @@ interop: build
 faults: build
 	@command -v nft >/dev/null && command -v ip >/dev/null || { echo "nft or ip is missing: apt-get install nftables iproute2"; exit 1; }
 	$(PY) -m pytest tests/faults -q
+
+# Every kind of channel at once, with loss and kills, for SOAK_SECONDS.
+SOAK_SECONDS ?= 600
+soak: build
+	$(PY) -m tests.soak.run --seconds $(SOAK_SECONDS)
 
 # One JSON line for each figure, ours beside a peer; GATE=--gate fails where a floor is missed.
 bench-quick: build

@@ -337,16 +337,22 @@ cdef class PublicationBase:
             raise _errors.ArgumentError(f"padding of {length} bytes: it must be 0 or more")
         return offer_result(apy_exclusive_append_padding(&self._publication.exclusive, length))
 
-    def _offer_block(self, const uint8_t[::1] block not None):
+    def _offer_block(self, block):
+        cdef Py_buffer held
         cdef int64_t result
         check_generation(self._generation)
         if self._is_busy:
             self._refuse_busy()
-        if apy_publication_is_closed(&self._publication):
-            return _OFFER_RESULTS[4]
-        if block.shape[0] == 0 or block.shape[0] > 0x7FFFFFFF:
-            raise _errors.ArgumentError(f"a block of {block.shape[0]} bytes: it must hold whole frames of a term")
-        result = apy_exclusive_offer_block(&self._publication.exclusive, &block[0], <int32_t>block.shape[0])
+        PyObject_GetBuffer(block, &held, PyBUF_SIMPLE)
+        try:
+            if apy_publication_is_closed(&self._publication):
+                return _OFFER_RESULTS[4]
+            if held.len > 0x7FFFFFFF:
+                raise _errors.ArgumentError(f"a block of {held.len} bytes: it must hold whole frames of a term")
+            result = apy_exclusive_offer_block(&self._publication.exclusive, <const uint8_t *>held.buf,
+                                               <int32_t>held.len)
+        finally:
+            PyBuffer_Release(&held)
         if result == APY_OFFER_ERROR:
             raise _errors.ArgumentError(apy_error_text().decode("utf-8", "replace"), -1)
         return offer_result(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from aeronpy._core.native import PublicationBase
 from aeronpy.client import protocol
@@ -13,6 +13,7 @@ from aeronpy.client.values import ChannelStatus, OfferResult
 from aeronpy.errors import PublicationClosed
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from typing_extensions import Buffer
 
     from aeronpy.client.aeron import Aeron
@@ -114,7 +115,7 @@ class ExclusivePublication(_Publication):
         """Append padding of ``length`` bytes and a header, which readers skip; returns as `offer`."""
         return self._append_padding(length)
 
-    def offer_block(self, block: Buffer) -> int | OfferResult:
+    def offer_block(self, block: Buffer | npt.NDArray[Any]) -> int | OfferResult:
         """Append whole frames that continue this stream just here, as another log holds them; returns as `offer`.
 
         Raises ArgumentError where they do not.

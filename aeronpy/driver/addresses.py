@@ -143,7 +143,7 @@ def _interfaces() -> list[Interface]:
 
 
 def find_interface(text: str, *, is_v6: bool, wants_multicast: bool) -> tuple[Address, int]:
-    """Address and index of the interface that a channel names; error 1 when there is none, or its grammar is broken."""
+    """Address and index of the interface that a channel names; error 11 where there is none, 1 for its grammar."""
     named = re.fullmatch(r"\{([^}]+)\}(?::(\d+))?", text)
     if named is not None:
         return _by_name(named[1], int(named[2] or 0), is_v6, text)
@@ -161,7 +161,7 @@ def find_interface(text: str, *, is_v6: bool, wants_multicast: bool) -> tuple[Ad
         return Address(host, port), 0
     prefix = int(found[4]) if found[4] is not None else address.max_prefixlen
     if prefix > address.max_prefixlen:
-        raise refuse(ErrorCode.INVALID_CHANNEL, f"interface={text}: prefix {prefix} is longer than the address")
+        raise refuse(ErrorCode.GENERIC_ERROR, f"interface={text}: prefix {prefix} is longer than the address")
     best = _best_match(f"{host}/{prefix}", is_v6=is_v6)
     if best is None:
         raise _no_interface(text)
@@ -169,7 +169,7 @@ def find_interface(text: str, *, is_v6: bool, wants_multicast: bool) -> tuple[Ad
 
 
 def _no_interface(text: str) -> Exception:
-    return refuse(ErrorCode.INVALID_CHANNEL, f"could not find matching interface='{text}'")
+    return refuse(ErrorCode.GENERIC_ERROR, f"could not find matching interface='{text}'")
 
 
 def _by_name(name: str, port: int, is_v6: bool, text: str) -> tuple[Address, int]:

@@ -108,7 +108,7 @@ def tags_of(uri: ChannelUri) -> tuple[int | None, int | None]:
     try:
         return uri.tags()
     except ChannelError as error:
-        raise refuse(ErrorCode.INVALID_CHANNEL, str(error)) from None
+        raise refuse(ErrorCode.GENERIC_ERROR, str(error)) from None
 
 
 _NOT_IN_DESTINATIONS = ("mtu", "rcv-wnd", "so-rcvbuf", "so-sndbuf", "response-correlation-id")

@@ -36,6 +36,7 @@ class MultiDestination:
         elif command.channel.startswith(SPY_CHANNEL_PREFIX):
             added = yield from self._spies.add_destination(command, subscription.stream_id)
         else:
+            check_destination(parse_channel(command.channel))
             udp = yield from self._parse(command)
             self._find(command).endpoint.add_destination(udp, command.correlation_id)
         self._office.send(replies.operation_success(command.correlation_id))
@@ -83,5 +84,4 @@ class MultiDestination:
 
     def _parse(self, command: Destination) -> Task[UdpChannel]:
         uri = parse_channel(command.channel)
-        check_destination(uri)
         return (yield from self._office.naming.parse_channel(command.channel, uri, is_destination=True))

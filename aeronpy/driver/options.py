@@ -184,7 +184,10 @@ class AgentOptions(Settings):
     shared_idle_strategy = Choice("aeron.shared.idle.strategy", "backoff", values.IDLE_STRATEGIES)
     shared_idle_strategy_init_args = text("aeron.shared.idle.strategy.init.args", "")
     native_resource_agent_idle_strategy = Choice(
-        "aeron.driver.native.resource.agent.idle.strategy", "sleep-ns", values.IDLE_STRATEGIES
+        "aeron.driver.native.resource.agent.idle.strategy",
+        "sleep-ns",
+        values.IDLE_STRATEGIES,
+        doc="checked, and without effect: the agent's threads sleep until there is work for them",
     )
     native_resource_agent_idle_strategy_init_args = text(
         "aeron.driver.native.resource.agent.idle.strategy.init.args", ""

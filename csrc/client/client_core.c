@@ -229,6 +229,7 @@ static void check_heartbeat_counter(apy_client_core_t *core, int64_t now_ns)
         }
         if (rc != 1 || info.state != APY_COUNTER_ALLOCATED || info.type_id != APY_CLIENT_HEARTBEAT_TYPE ||
             key != core->client_id) {
+            (void)receive_events(core); /* what the driver said before it took the counter away is the better reason */
             terminate(core, APY_CLIENT_ENDED_HEARTBEAT_LOST,
                       "unexpected close of heartbeat timestamp counter %d of client %lld", core->heartbeat_id,
                       (long long)core->client_id);

@@ -6,9 +6,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
+
+from tests.interop.stage import Stage
 
 
 def need_root(*tools: str) -> None:
@@ -71,5 +74,44 @@ class LossyLink:
 
     def close(self) -> None:
         """Take the namespaces away, and the link with them."""
+        for name in self.names:
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True, timeout=20)
+
+
+class TunLink:
+    """Namespaces a and b, joined by a relay in user space that spoils what it carries as it is told."""
+
+    def __init__(self, stage: Stage, seed: int) -> None:
+        need_root("ip")
+        if not os.path.exists("/dev/net/tun"):
+            reason = "/dev/net/tun is missing: modprobe tun"
+            pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        tag = f"apy{os.getpid()}"
+        self.names = (f"{tag}c", f"{tag}d")
+        self.addresses = ("10.251.8.1", "10.251.8.2")
+        try:
+            for name in self.names:
+                run("ip", "netns", "add", name)
+            command = [sys.executable, "-m", "tests.faults.programs.tun_relay", *self.names, str(seed)]
+            self._relay = stage.process("relay", list(command))
+            self._relay.expect("READY")
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def inside(name: str) -> Sequence[str]:
+        """What comes before a command that runs in the namespace."""
+        return ("ip", "netns", "exec", name)
+
+    def set(self, **faults: float | str) -> dict[str, int]:
+        """What happens to packets from now on, and what happened before: ``loss``, ``duplication``, ``reordering``
+        (shares), ``delay_ms``, ``cut`` (none, ab, ba, both)."""
+        self._relay.tell(" ".join(f"{name}={value}" for name, value in faults.items()))
+        found = self._relay.expect("SET")
+        return {name: int(found[name]) for name in ("carried", "lost", "doubled", "late")}
+
+    def close(self) -> None:
+        """Take the namespaces away."""
         for name in self.names:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True, timeout=20)

@@ -176,7 +176,12 @@ class Stage:
         return program
 
     def program(
-        self, make: Make, role: Literal["publish", "subscribe"], driver: Driver, channel: str, **options: int | bool
+        self,
+        make: Make,
+        role: Literal["publish", "subscribe"],
+        driver: Driver,
+        channel: str,
+        **options: int | bool | tuple[str, ...],
     ) -> Lines:
         """A flow program, in the shared JVM when it is Java's; READY is left to the caller."""
         args = arguments(driver, channel, options)
@@ -185,7 +190,12 @@ class Stage:
         return self.lone_program(make, role, driver, channel, **options)
 
     def lone_program(
-        self, make: Make, role: Literal["publish", "subscribe"], driver: Driver, channel: str, **options: int | bool
+        self,
+        make: Make,
+        role: Literal["publish", "subscribe"],
+        driver: Driver,
+        channel: str,
+        **options: int | bool | tuple[str, ...],
     ) -> Process:
         """A flow program in a process of its own, which can be killed."""
         args = arguments(driver, channel, options)
@@ -199,12 +209,14 @@ class Stage:
         return self.process(f"{make} {role}", [python, "-m", f"tests.interop.programs.{module}", role, *args], env)
 
 
-def arguments(driver: Driver, channel: str, options: dict[str, int | bool]) -> list[str]:
+def arguments(driver: Driver, channel: str, options: dict[str, int | bool | tuple[str, ...]]) -> list[str]:
     """The command line of a flow program."""
     args = ["--dir", str(driver.aeron_dir), "--channel", channel]
     for name, value in options.items():
         if value is True:
             args.append(f"--{name}")
+        elif isinstance(value, tuple):
+            args += [word for each in value for word in (f"--{name}", each)]
         elif value is not False:
             args += [f"--{name}", str(value)]
     return args

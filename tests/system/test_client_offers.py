@@ -11,7 +11,7 @@ import pytest
 
 from aeronpy import Aeron, ExclusivePublication, FragmentView, Header, OfferResult, Publication, Subscription
 from aeronpy.errors import ArgumentError, MaxPositionExceeded, PublicationClosed, StateError, TooLongError
-from tests.system.clients import STREAMS, Pair, connected_pair, poll_until, until
+from tests.system.clients import DEADLINE_S, STREAMS, Pair, connected_pair, poll_until, until
 
 POSITION_MAX = 65536 << 31
 # 128 bytes before the end of the last term that a stream of these terms can have.
@@ -79,6 +79,29 @@ def test_a_supplier_that_fails_is_heard_of_and_the_stream_goes_on(pair: Pair, va
     received = list(subscription.messages(limit=3))
     assert [message.payload for message in received] == [b"a" * 3000, b"b", b"c"]
     assert [message.reserved_value for message in received] == [0, 0, 0]
+
+
+def test_a_supplier_is_called_by_a_send_that_waited(aeron: Aeron) -> None:
+    """Then C calls it from where it had let go of the GIL."""
+    stream_id = next(STREAMS)
+    publication = aeron.add_publication("aeron:ipc?term-length=64k", stream_id)
+    waiting = threading.Event()
+    found: list[Subscription] = []
+
+    def join() -> None:
+        waiting.wait(DEADLINE_S)
+        found.append(aeron.add_subscription("aeron:ipc", stream_id))
+
+    joiner = threading.Thread(target=join)
+    joiner.start()
+    assert publication.offer(b"not yet") is OfferResult.NOT_CONNECTED
+    waiting.set()
+    publication.send(b"x" * 2000, timeout_s=DEADLINE_S, reserved_value=len)
+    joiner.join()
+
+    seen: list[int] = []
+    poll_until(found[0], lambda buffer, header: seen.append(header.reserved_value), 2)
+    assert seen == [1408, 656]
 
 
 def test_a_supplier_may_close_its_publication(pair: Pair) -> None:
@@ -184,7 +207,7 @@ def test_blocks_that_do_not_belong_are_refused(pair: Pair) -> None:
         with pytest.raises(ArgumentError):
             publication.offer_block(block)
     assert publication.position == 0
-    assert publication.offer_block(good) == 64
+    assert publication.offer_block(np.frombuffer(good, "<i4")) == 64
     publication.close()
     assert publication.offer_block(good) is OfferResult.CLOSED
     assert publication.append_padding(0) is OfferResult.CLOSED

@@ -26,7 +26,18 @@ AGENTS = {
 }
 
 
-@pytest.fixture(params=list(AGENTS), ids=lambda mode: mode.name)
+IPC, IPC_LONG, UDP = (
+    *("aeron:ipc?term-length=64k", "aeron:ipc?term-length=1m"),
+    "aeron:udp?endpoint=localhost:0|term-length=64k",
+)
+STREAMS = [
+    *((ThreadingMode.DEDICATED, channel) for channel in (IPC, IPC_LONG, UDP)),
+    (ThreadingMode.SHARED_NETWORK, UDP),
+    (ThreadingMode.SHARED, IPC),
+]
+
+
+@pytest.fixture
 def lazy(request: pytest.FixtureRequest) -> Iterator[MediaDriver]:
     """A driver whose agents sleep at once and long, where they may."""
     mode: ThreadingMode = request.param
@@ -50,10 +61,7 @@ def gaps_between_limits(publication: ExclusivePublication, subscription: Subscri
     return gaps
 
 
-@pytest.mark.parametrize(
-    "channel",
-    ["aeron:ipc?term-length=64k", "aeron:ipc?term-length=1m", "aeron:udp?endpoint=localhost:0|term-length=64k"],
-)
+@pytest.mark.parametrize(("lazy", "channel"), STREAMS, indirect=["lazy"])
 def test_windows_of_a_busy_stream_do_not_wait_for_a_sleeping_agent(lazy: MediaDriver, channel: str) -> None:
     with Aeron.connect(aeron_dir=lazy.aeron_dir) as aeron:
         subscription = aeron.add_subscription(channel, 7)

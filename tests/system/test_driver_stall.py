@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from tests.system.protocol_client import ProtocolClient
 
 ROOT = Path(__file__).resolve().parents[2]
 STALL_MS = 4000
+LONG_STALL_MS = 30_000
 # Each far below the stall: whatever of these needed Python would be over before it is awake again.
 SETTINGS = (
     "timer_interval=50ms",
@@ -29,6 +31,7 @@ SETTINGS = (
     "ipc_term_buffer_length=64k",
 )
 
+IPC = "aeron:ipc"
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -72,6 +75,13 @@ def start() -> Iterator[Start]:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(20) == 0
+
+
+def udp() -> str:
+    """A channel with an endpoint of its own."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"aeron:udp?endpoint=127.0.0.1:{probe.getsockname()[1]}"
 
 
 def ask(process: subprocess.Popen[str], line: str = "") -> str:
@@ -135,6 +145,49 @@ def test_a_command_that_waited_for_the_interpreter_costs_its_client_nothing(star
     assert client.counter(24).value == 0
     assert client.counter(27).value > before  # the stall is counted
     client.close()
+
+
+@pytest.mark.timeout(150)
+def test_half_a_minute_without_an_interpreter_ends_no_stream_and_no_client(start: Start, aeron_dir: str) -> None:
+    modes = ("DEDICATED", "SHARED")
+    dirs = [f"{aeron_dir}-{mode}" for mode in modes]
+    drivers = [
+        start(sys.executable, "stalled_driver", f"aeron_dir={each}", f"threading_mode={mode}", *SETTINGS)
+        for each, mode in zip(dirs, modes, strict=True)
+    ]
+    flows = [start(peer_python(), "peer_flow", each, channel) for each in dirs for channel in (IPC, udp())]
+    stalled_clients = [start(sys.executable, "stalled_client", each) for each in dirs]
+    askers = [ProtocolClient(each) for each in dirs]
+    for asker in askers:
+        asker.first_add()
+    for flow in flows:
+        ask(flow)
+
+    # Two at once, and drivers with their clients: only what needs no Python goes on.
+    for process in (*drivers, *stalled_clients):
+        assert ask(process, str(LONG_STALL_MS)) == "STALLED"
+    started = time.monotonic()
+    waiting = [each.add_publication("aeron:ipc", 9) for each in askers]
+    while time.monotonic() - started < LONG_STALL_MS / 1000 - 1:
+        for asker in askers:
+            asker.heartbeat()
+            assert asker.receive() is None
+        time.sleep(0.05)
+    for process in drivers:
+        assert awake(process) == "AWAKE"
+
+    for asker, registration in zip(askers, waiting, strict=True):
+        asker.heartbeat()
+        assert asker.expect(p.PUBLICATION_READY).i64(0) == registration
+        assert asker.counter(24).value == 0  # client timeouts
+        asker.close()
+    for stalled in stalled_clients:
+        assert awake(stalled) == "WHOLE"
+    for flow in flows:
+        messages, silence_ms, lost_images = map(int, ask(flow).split())
+        assert lost_images == 0
+        assert messages > LONG_STALL_MS / 1000 * 20
+        assert silence_ms < 5000  # far below the stall; other programs want the machine too
 
 
 def test_a_client_that_died_in_the_stall_is_found_afterwards(start: Start, aeron_dir: str) -> None:

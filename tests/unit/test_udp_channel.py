@@ -56,20 +56,20 @@ def test_wildcards_share_with_nobody() -> None:
     ("channel", "code"),
     [
         ("aeron:udp?endpoint=224.20.30.40:24326|interface=localhost", 11),
-        ("aeron:udp?endpoint=224.20.30.39:24326|interface=192.0.2.1", 1),
+        ("aeron:udp?endpoint=224.20.30.39:24326|interface=192.0.2.1", 11),
         ("aeron:udp?control-mode=dynamic|endpoint=127.0.0.1:9", 1),
         ("aeron:udp?control-mode=sideways|endpoint=127.0.0.1:9", 1),
         ("aeron:udp?mtu=4096", 1),
         ("aeron:udp?endpoint=127.0.0.1:1|control=[::1]:2", 1),
-        ("aeron:udp?endpoint=127.0.0.1:1|interface=[::1]", 1),
+        ("aeron:udp?endpoint=127.0.0.1:1|interface=[::1]", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|ats=true", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|ttl=-1", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|channel-snd-ts-offset=-4", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|channel-snd-ts-offset=0|channel-rcv-ts-offset=7", 11),
         ("aeron:udp?endpoint=127.0.0.1:1|channel-rcv-ts-offset=reserved|media-rcv-ts-offset=reserved", 11),
         ("aeron:udp?endpoint=no.such.host.invalid:1", 9),
-        ("aeron:udp?endpoint=127.0.0.1:1|interface=192.0.2.1", 1),
-        ("aeron:udp?endpoint=127.0.0.1:1|interface={nosuchif}", 1),
+        ("aeron:udp?endpoint=127.0.0.1:1|interface=192.0.2.1", 11),
+        ("aeron:udp?endpoint=127.0.0.1:1|interface={nosuchif}", 11),
         ("aeron:udp?endpoint=127.0.0.1:99999", 1),
     ],
 )
@@ -132,14 +132,14 @@ def interfaces(*rows: tuple[str, str, int, int]) -> list[Interface]:
     [
         ("0.0.0.0/0", "10.1.2.3"),  # the longest netmask of those that can do multicast
         ("10.0.0.0/8", "10.1.2.3"),
-        ("172.16.0.0/12:0", None),
+        ("172.16.0.0/12:0", 1),  # the port stands before the prefix
         ("172.16.0.1/12", "172.16.0.1"),
         ("127.0.0.1", "127.0.0.1"),
-        ("192.168.7.7", None),  # neither loopback nor multicast
+        ("192.168.7.7", 11),  # neither loopback nor multicast
     ],
 )
 def test_interfaces_are_chosen_as_the_reference_does(
-    monkeypatch: pytest.MonkeyPatch, text: str, expected: str | None
+    monkeypatch: pytest.MonkeyPatch, text: str, expected: str | int
 ) -> None:
     found = interfaces(
         ("lo", "127.0.0.1", 8, LOOPBACK),
@@ -149,10 +149,10 @@ def test_interfaces_are_chosen_as_the_reference_does(
     )
     monkeypatch.setattr(addresses, "_interfaces", lambda: found)
 
-    if expected is None:
+    if isinstance(expected, int):
         with pytest.raises(RegistrationError) as caught:
             find_interface(text, is_v6=False, wants_multicast=True)
-        assert caught.value.error_code == 1
+        assert caught.value.error_code == expected
     else:
         assert find_interface(text, is_v6=False, wants_multicast=True)[0].host == expected
 

@@ -12,8 +12,8 @@
 static void check_clients(apy_conductor_t *conductor)
 {
     /* the client writes its heartbeat, so no sum with it is safe */
-    const int64_t oldest_ms = apy_epoch_ms(&conductor->context->clock) -
-                              conductor->context->config.client_liveness_timeout_ns / 1000000;
+    const int64_t oldest_ms =
+        apy_epoch_ms(&conductor->context->clock) - conductor->context->config.client_liveness_timeout_ns / 1000000;
 
     for (int32_t i = 0; i < conductor->clients.count && apy_core_has_room(conductor); i++) {
         apy_core_client_t *client = apy_core_at(&conductor->clients, i);

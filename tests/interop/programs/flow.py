@@ -162,6 +162,8 @@ class Publishing(Protocol):
         """Raise when the client or the publication is no more."""
         ...
 
+    def add_destination(self, channel: str) -> None: ...
+
 
 class Subscribing(Protocol):
     """What a client must offer to receive a flow."""
@@ -218,6 +220,8 @@ def idle() -> None:
 def publish(client: Client, options: argparse.Namespace, ear: Ear) -> None:
     shape = Shape(options.seed, options.mtu, options.term)
     publication = client.publish(options.channel, options.stream, options.exclusive)
+    for channel in options.destination:
+        publication.add_destination(channel)
     say(f"READY session={publication.session_id}")
     crc = total = position = index = 0
     ends = shape.ends()
@@ -267,6 +271,8 @@ def subscribe(client: Client, options: argparse.Namespace, ear: Ear) -> None:
         lambda session_id: events.put(("IMAGE", session_id)),
         lambda session_id: events.put(("GONE", session_id)),
     )
+    for channel in options.destination:
+        subscription.add_destination(channel)
     say("READY")
     while (word := ear.heard()) not in ("stop", "close"):
         while not events.empty():
@@ -301,6 +307,7 @@ def main(connect: Callable[[str, int], Client]) -> int:
     parser.add_argument("--hold", type=int, default=-1)
     parser.add_argument("--until", type=int, default=0)
     parser.add_argument("--exclusive", action="store_true")
+    parser.add_argument("--destination", action="append", default=[])
     options = parser.parse_args()
     try:
         client = connect(options.dir, options.driver_timeout_ms)

@@ -41,6 +41,9 @@ class Publishing:
             # Raises what ended the client.
             self._aeron.next_correlation_id()
 
+    def add_destination(self, channel: str) -> None:
+        self._publication.add_destination(channel)
+
 
 class Subscribing:
     def __init__(self, aeron: Aeron, subscription: Subscription) -> None:

@@ -25,6 +25,9 @@ class Publishing:
         if self._publication.is_closed:
             raise flow.FlowError("the publication was closed")
 
+    def add_destination(self, channel: str) -> None:
+        raise flow.FlowError(f"pyaeron's publications have no destinations: {channel}")
+
 
 class Subscribing:
     def __init__(self, subscription: Any) -> None:
