@@ -126,7 +126,7 @@ def destination_by_id(client_id: int, correlation_id: int, registration_id: int,
 
 def add_counter(client_id: int, correlation_id: int, type_id: int, key: bytes, label: str) -> bytes:
     """ADD_COUNTER."""
-    return struct.pack("<qqii", client_id, correlation_id, type_id, len(key)) + _padded(key) + _padded(_text(label))
+    return struct.pack("<qqii", client_id, correlation_id, type_id, len(key)) + _padded(key) + _text(label)
 
 
 def add_static_counter(  # noqa: PLR0917
@@ -134,7 +134,7 @@ def add_static_counter(  # noqa: PLR0917
 ) -> bytes:
     """ADD_STATIC_COUNTER."""
     head = struct.pack("<qqqii", client_id, correlation_id, registration_id, type_id, len(key))
-    return head + _padded(key) + _padded(_text(label))
+    return head + _padded(key) + _text(label)
 
 
 def terminate_driver(client_id: int, correlation_id: int, token: bytes) -> bytes:

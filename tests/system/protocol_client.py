@@ -155,6 +155,20 @@ class ProtocolClient:
         trailer = self._ring + self._ring_capacity
         return self._i64(trailer + 128) == self._i64(trailer + 384)
 
+    def unread(self) -> list[tuple[int, bytes]]:
+        """Type and body of the records that the driver has not taken; they stand still only while it does."""
+        trailer, found = self._ring + self._ring_capacity, []
+        at, tail = self._i64(trailer + 384), self._i64(trailer + 128)
+        while at < tail:
+            place = self._ring + (at & (self._ring_capacity - 1))
+            length, type_id = struct.unpack_from("<ii", self._map, place)
+            if length <= 0:
+                break
+            if type_id != -1:
+                found.append((type_id, bytes(self._map[place + 8 : place + length])))
+            at += (length + 7) & ~7
+        return found
+
     # --- events ---
 
     def receive(self) -> Event | None:
