@@ -69,7 +69,10 @@ class Scene:
     def program(
         self, role: Literal["publish", "subscribe"], channel: str, stream: int, clock: WallClock, count: int
     ) -> Process:
-        options: dict[str, int | bool] = {"count" if role == "publish" else "until": count, "stream": stream}
+        options: dict[str, int | bool | tuple[str, ...]] = {
+            "count" if role == "publish" else "until": count,
+            "stream": stream,
+        }
         env = {
             "PYTHONPATH": str(peers.ROOT),
             "AERON_DRIVER_TIMEOUT": SETTINGS["AERON_DRIVER_TIMEOUT"],

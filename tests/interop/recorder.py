@@ -1,7 +1,8 @@
 """Collects what a run showed of the matrix, and writes the page when all of tests/interop ran.
 
 A file of tests counts where all of it ran. What it showed is kept below build/, so that a run may come in pieces; the
-page is written when every file has run on the build that there is now, as it is now.
+page is written when every file has run on the build that there is now, as it is now. With several workers each keeps
+what it ran, and who gave out the work writes the page.
 """
 
 from __future__ import annotations
@@ -109,7 +110,10 @@ class Recorder:
         return shown
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if session.config.option.collectonly or not self._tests:
+        is_controller = getattr(session.config.option, "numprocesses", None) and not hasattr(
+            session.config, "workerinput"
+        )
+        if session.config.option.collectonly or not (self._tests or is_controller):
             return
         build = build_digest()
         for file, tests in self._tests.items():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import random
 import shutil
 import socket
 import struct
@@ -38,11 +41,22 @@ def java_properties(settings: dict[str, str]) -> list[str]:
     return [f"{names[each]}={value}" for each, value in settings.items()]
 
 
+PORTS_FROM, PORTS_EACH = 10_000, 3_000
+_next_port = itertools.count(random.randrange(PORTS_EACH))
+
+
 def free_port() -> int:
-    """A UDP port on 127.0.0.1 that nobody holds now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A UDP port on 127.0.0.1 that nobody holds now, nor is given to others: below those that the system gives, and
+    from a range of this worker's own where several run tests at once."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    while True:
+        port = PORTS_FROM + worker * PORTS_EACH + next(_next_port) % PORTS_EACH
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def udp(port: int) -> str:
