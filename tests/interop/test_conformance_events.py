@@ -75,7 +75,9 @@ class Reader:
                 return f"{path.is_absolute()} {path.parent.name}/*{path.suffix}", at + 4 + (length + 3 & ~3)
             return text.rpartition(":")[0] if kind == "source" else text, after
         if kind == "address":
-            return sorted(body[at : at + 16]), at + 16
+            # For IPC the reference turns the loopback address round.
+            found = body[at : at + 16]
+            return (found[3::-1] + found[4:] if found[0] == 1 else found).hex(), at + 16
         layout = {"id": "<q", "i64": "<q", "i32": "<i", "counter": "<i", "i16": "<h"}[kind]
         (number,) = struct.unpack_from(layout, body, at)
         value = self._ordinal(kind, number) if kind in ("id", "counter") else number

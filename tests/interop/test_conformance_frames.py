@@ -331,13 +331,51 @@ def test_data_of_an_unknown_session_elicits_a_setup(house: House, make: Make) ->
 
 
 @pytest.mark.parametrize("make", ["c", "ours"])
-def test_setups_to_a_group(house: House, make: Make) -> None:
-    side, port = house.side(make), free_port()
-    group = f"endpoint=224.20.30.39:{port}|interface=127.0.0.1|ttl=3|session-id=-2"
-    with GroupListener("224.20.30.39", port) as listener:
-        start = "init-term-id=0|term-id=0|term-offset=0|term-length=64k|mtu=1408"
-        side.publication(f"aeron:udp?{group}|{start}", 1002, exclusive=True)
-        assert listener.expect(SETUP).bytes == bytes.fromhex(SETUP_MULTICAST)
+def test_a_receiver_announces_itself_to_a_control_address(house: House, make: Make) -> None:
+    side = house.side(make)
+    with RawSocket(("127.0.0.1", 0)) as control:
+        address = "{}:{}".format(*control.socket.getsockname())
+        side.subscription(f"aeron:udp?endpoint=127.0.0.1:{free_port()}|control={address}|control-mode=dynamic", STREAM)
+        came = [control.expect(SM) for _ in range(2)]
+    assert [each.bytes[:28].hex() for each in came] == [bytes.fromhex("24 00 00 00 00 80 03 00").hex() + "00" * 20] * 2
+    assert {len(each.bytes) for each in came} == {36}
+
+
+def test_a_group(house: House, role: Role) -> None:
+    (source, target), port = (house.side(each) for each in role), free_port()
+    group = f"aeron:udp?endpoint=224.20.30.39:{port}|interface=127.0.0.1"
+    with GroupListener("224.20.30.39", port) as data, GroupListener("224.20.30.40", port) as control:
+        start = "session-id=-2|init-term-id=0|term-id=0|term-offset=0|term-length=64k|mtu=1408"
+        publication = source.publication(f"{group}|ttl=3|{start}", 1002, exclusive=True)
+        assert data.expect(SETUP).bytes == bytes.fromhex(SETUP_MULTICAST)
+        subscription = target.subscription(group, 1002)
+        ends.connected(publication)
+        plain = moved(SM_PLAIN, session_id=-2, stream_id=1002, term_id=0)
+        assert common(control.expect(SM).bytes) == plain
+        ends.image_of(subscription)
+        ends.cross(publication, subscription, [b"to whom it may concern"])
+        heard = data.expect(DATA, at0=54, at8=0)
+        assert len(heard.bytes) == 64
+        publication.revoke()
+        revoked = data.expect(DATA, at0=0, at8=64)
+        while revoked.flags != 0xF0:
+            assert revoked.flags in (0xC0, 0xE0)
+            revoked = data.expect(DATA, at0=0, at8=64)
+
+
+def test_lingering_for_a_subscriber_that_has_vanished(house: House, role: Role) -> None:
+    with scene(house, role) as wire:
+        publication, subscription = wire.publish(), wire.subscribe()
+        ends.connected(publication)
+        ends.image_of(subscription)
+        wire.relay.loses = lambda _: True
+        closed = wire.relay.now()
+        publication.close()
+        ended = wire.wait(lambda each: each.is_heartbeat and each.flags & EOS != 0)[0]
+        last = publication_gone(wire)[-1]
+        # The end is told with the next heartbeat, and then for the linger time of half a second.
+        assert ended.time - closed < 0.5
+        assert 0.35 < last.time - ended.time < 1.2
 
 
 def test_response_setups(house: House, role: Role) -> None:
