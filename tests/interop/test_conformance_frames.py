@@ -21,6 +21,7 @@ from tests.system.wire import DATA, ERR, NAK, PAD, RSP_SETUP, RTTM, SETUP, SM, G
 Role = tuple[Make, Make]
 REAL: Role = ("c", "c")
 ROLES: tuple[Role, ...] = (REAL, ("ours", "c"), ("c", "ours"))
+JAVA: tuple[Role, ...] = (("ours", "java"), ("java", "ours"))
 SESSION, STREAM, TERM = 0x1234, 1001, 7
 RECEIVER = "78 3e ed ab da 33 2f bb"
 
@@ -66,6 +67,9 @@ def role(request: pytest.FixtureRequest) -> Role:
     """Who publishes and who subscribes; both real shows that the expectations are the reference's."""
     found: Role = request.param
     return found
+
+
+with_java = pytest.mark.parametrize("role", [*ROLES, *JAVA], indirect=True, ids=lambda role: f"{role[0]}-to-{role[1]}")
 
 
 @dataclass
@@ -136,6 +140,7 @@ def assert_every(seconds: float, frames: list[Sent]) -> None:
     assert 0.85 * seconds < statistics.median(intervals(frames)) < 1.6 * seconds
 
 
+@with_java
 def test_setups_before_and_after_the_first_status_message(house: House, role: Role) -> None:
     with scene(house, role) as wire:
         publication = wire.publish()
@@ -157,6 +162,7 @@ def test_setups_before_and_after_the_first_status_message(house: House, role: Ro
         assert_every(0.2, repeated)
 
 
+@with_java
 def test_a_message_and_the_end_of_its_stream(house: House, role: Role) -> None:
     with scene(house, role) as wire:
         publication, subscription = wire.publish(), wire.subscribe()
@@ -226,6 +232,7 @@ def test_padding_at_the_end_of_a_term(house: House, role: Role) -> None:
     assert (common(second)["term_id"], common(second)["term_offset"]) == (TERM + 1, 0)
 
 
+@with_java
 def test_an_early_status_message_after_a_quarter_of_the_window(house: House, role: Role) -> None:
     with scene(house, role) as wire:
         publication, subscription = wire.publish(), wire.subscribe()
@@ -243,6 +250,7 @@ def test_an_early_status_message_after_a_quarter_of_the_window(house: House, rol
         assert told.time - before.time < 0.19
 
 
+@with_java
 def test_a_gap_is_named_exactly_and_asked_for_again(house: House, role: Role) -> None:
     with scene(house, role) as wire:
         publication, subscription = wire.publish(), wire.subscribe("nak-delay=20ms")
@@ -271,6 +279,7 @@ def test_a_gap_is_named_exactly_and_asked_for_again(house: House, role: Role) ->
         assert len(resent) == 2
 
 
+@with_java
 def test_group_tags(house: House, role: Role) -> None:
     with scene(house, role) as wire:
         publication, subscription = wire.publish(), wire.subscribe("gtag=99")
@@ -282,6 +291,7 @@ def test_group_tags(house: House, role: Role) -> None:
         assert common(last.bytes) == moved(SM_TAGGED, flags=SM_EOS)
 
 
+@with_java
 def test_revocation(house: House, role: Role) -> None:
     with scene(house, role) as wire:
         publication, subscription = wire.publish(), wire.subscribe()
@@ -341,6 +351,7 @@ def test_a_receiver_announces_itself_to_a_control_address(house: House, make: Ma
     assert {len(each.bytes) for each in came} == {36}
 
 
+@with_java
 def test_a_group(house: House, role: Role) -> None:
     (source, target), port = (house.side(each) for each in role), free_port()
     group = f"aeron:udp?endpoint=224.20.30.39:{port}|interface=127.0.0.1"
@@ -363,6 +374,7 @@ def test_a_group(house: House, role: Role) -> None:
             revoked = data.expect(DATA, at0=0, at8=64)
 
 
+@with_java
 def test_lingering_for_a_subscriber_that_has_vanished(house: House, role: Role) -> None:
     with scene(house, role) as wire:
         publication, subscription = wire.publish(), wire.subscribe()
@@ -378,6 +390,7 @@ def test_lingering_for_a_subscriber_that_has_vanished(house: House, role: Role) 
         assert 0.35 < last.time - ended.time < 1.2
 
 
+@with_java
 def test_response_setups(house: House, role: Role) -> None:
     with scene(house, role) as wire:
         control = f"aeron:udp?control-mode=response|control=127.0.0.1:{free_port()}"
