@@ -85,7 +85,7 @@ cdef extern from "apy/log_buffer.h" nogil:
     void apy_log_close(apy_log_t *log)
     int64_t apy_log_producer_position(const apy_log_t *log)
     void apy_log_clean(apy_log_t *log, int64_t *clean_position, int64_t target)
-    bint apy_log_unblock(apy_log_t *log, int64_t blocked_position)
+    bint apy_log_unblock(apy_log_t *log, int64_t blocked_position, bint is_abandoned)
 
 
 # Called back, here also by code that holds the GIL.

@@ -167,9 +167,10 @@ cdef class LogBuffer:
         apy_log_clean(log, &clean_position, target)
         return clean_position
 
-    def unblock(self, int64_t position):
-        """Free readers from what a dead publisher left half done at ``position``; whether there was anything."""
-        return bool(apy_log_unblock(self._log(), self._frame_start(position)))
+    def unblock(self, int64_t position, bint is_abandoned=False):
+        """Free readers from what a dead publisher left half done at ``position``, ``is_abandoned`` when no publisher
+        lives any more; whether there was anything."""
+        return bool(apy_log_unblock(self._log(), self._frame_start(position), is_abandoned))
 
     def scan(self, int64_t position, int32_t bytes_max):
         """Return ``(bytes, padding)`` that one datagram may carry from ``position``; ``(0, 0)``: nothing.

@@ -22,7 +22,7 @@ static bool is_empty_between(const uint8_t *term, int32_t from, int32_t to)
 }
 
 static unblocked_t unblock_term(const apy_log_t *log, uint8_t *term, int32_t term_id, int32_t offset,
-                                int32_t tail_offset)
+                                int32_t tail_offset, bool is_abandoned)
 {
     const uint8_t *header = log->meta->default_header;
     const int32_t length = length_at(term, offset);
@@ -53,10 +53,15 @@ static unblocked_t unblock_term(const apy_log_t *log, uint8_t *term, int32_t ter
         pad(term, header, term_id, offset, log->term_length - offset);
         return UNBLOCKED_TO_END;
     }
+    /* Reserved last, and its writer died before its first word: as long as writers live, one may be about to come. */
+    if (is_abandoned && tail_offset > offset && is_empty_between(term, offset, tail_offset)) {
+        pad(term, header, term_id, offset, tail_offset - offset);
+        return UNBLOCKED;
+    }
     return UNBLOCKED_NOTHING;
 }
 
-bool apy_log_unblock(apy_log_t *log, int64_t blocked_position)
+bool apy_log_unblock(apy_log_t *log, int64_t blocked_position, bool is_abandoned)
 {
     const int32_t blocked_count = (int32_t)(blocked_position >> log->shift);
     const int32_t offset = apy_position_offset(blocked_position, log->term_length);
@@ -74,8 +79,8 @@ bool apy_log_unblock(apy_log_t *log, int64_t blocked_position)
     if (apy_wrap_sub(term_id, log->initial_term_id) != blocked_count) {
         return false; /* the partition holds another term: nothing of ours is blocked there */
     }
-    const unblocked_t outcome =
-        unblock_term(log, log->terms[partition], term_id, offset, apy_tail_offset(raw_tail, log->term_length));
+    const unblocked_t outcome = unblock_term(log, log->terms[partition], term_id, offset,
+                                             apy_tail_offset(raw_tail, log->term_length), is_abandoned);
     if (outcome == UNBLOCKED_TO_END) {
         apy_log_rotate(log, blocked_count, term_id);
     }

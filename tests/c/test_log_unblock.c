@@ -14,8 +14,8 @@ static void nothing_blocked_is_left_alone(void)
     apy_append_init(&append, &fixture.log, &fixture.limit);
     const struct iovec part = {"12345678", 8};
     CHECK_EQ(apy_append_offer(&append, &part, 1, NULL, NULL), 64);
-    CHECK(!apy_log_unblock(&fixture.log, 0));  /* a message is there */
-    CHECK(!apy_log_unblock(&fixture.log, 64)); /* the tail: nothing was reserved */
+    CHECK(!apy_log_unblock(&fixture.log, 0, false));  /* a message is there */
+    CHECK(!apy_log_unblock(&fixture.log, 64, false)); /* the tail: nothing was reserved */
     CHECK_EQ(apy_append_position(&append), 64);
     fixture_close(&fixture);
 }
@@ -26,15 +26,33 @@ static void space_taken_but_never_announced_is_padded_up_to_the_next_frame(void)
     fixture_open(&fixture, 65536, 1408);
     apy_append_t append;
     apy_append_init(&append, &fixture.log, &fixture.limit);
-    fixture.log.meta->tails[0] += 160;        /* one died right after taking its space */
-    CHECK(!apy_log_unblock(&fixture.log, 0)); /* and nothing behind it shows where it ends */
+    fixture.log.meta->tails[0] += 160;               /* one died right after taking its space */
+    CHECK(!apy_log_unblock(&fixture.log, 0, false)); /* and nothing behind it shows where it ends */
     const struct iovec part = {"12345678", 8};
     CHECK_EQ(apy_append_offer(&append, &part, 1, NULL, NULL), 224);
-    CHECK(apy_log_unblock(&fixture.log, 0));
+    CHECK(apy_log_unblock(&fixture.log, 0, false));
     check_frame(&fixture, 0, 0, 160, 0xC0, APY_FRAME_PAD);
     CHECK_EQ(frame_in(&fixture, 0, 0)->term_id, 7);
     check_frame(&fixture, 0, 160, 40, 0xC0, APY_FRAME_DATA);
-    CHECK(!apy_log_unblock(&fixture.log, 0));
+    CHECK(!apy_log_unblock(&fixture.log, 0, false));
+    fixture_close(&fixture);
+}
+
+static void space_taken_last_is_padded_once_no_writer_lives(void)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, 65536, 1408);
+    apy_append_t append;
+    apy_append_init(&append, &fixture.log, &fixture.limit);
+    const struct iovec part = {"12345678", 8};
+    CHECK_EQ(apy_append_offer(&append, &part, 1, NULL, NULL), 64);
+    fixture.log.meta->tails[0] += 160;
+    CHECK(!apy_log_unblock(&fixture.log, 64, false)); /* its writer may be about to come */
+    CHECK(!apy_log_unblock(&fixture.log, 0, true));   /* a message is there */
+    CHECK(apy_log_unblock(&fixture.log, 64, true));
+    check_frame(&fixture, 0, 64, 160, 0xC0, APY_FRAME_PAD);
+    CHECK(!apy_log_unblock(&fixture.log, 64, true));
+    CHECK(!apy_log_unblock(&fixture.log, 224, true)); /* the tail: nothing was reserved */
     fixture_close(&fixture);
 }
 
@@ -45,7 +63,7 @@ static void a_term_that_nobody_padded_is_padded_and_rotated(void)
     fixture_t fixture;
     fixture_open_with(&fixture, &params);
     fixture.log.meta->tails[0] += 128; /* one died right after it tripped the end */
-    CHECK(apy_log_unblock(&fixture.log, 65536 - 96));
+    CHECK(apy_log_unblock(&fixture.log, 65536 - 96, false));
     check_frame(&fixture, 0, 65536 - 96, 96, 0xC0, APY_FRAME_PAD);
     CHECK_EQ(fixture.log.meta->active_term_count, 1);
     CHECK_EQ(fixture.log.meta->tails[1], INT64_C(8) << 32);
@@ -62,7 +80,7 @@ static void a_full_term_that_nobody_rotated_is_rotated(void)
         if (is_tail_set) { /* it died between the two steps of the rotation */
             fixture.log.meta->tails[1] = INT64_C(8) << 32;
         }
-        CHECK(apy_log_unblock(&fixture.log, 65536));
+        CHECK(apy_log_unblock(&fixture.log, 65536, false));
         CHECK_EQ(fixture.log.meta->active_term_count, 1);
         CHECK_EQ(fixture.log.meta->tails[1], INT64_C(8) << 32);
         CHECK_EQ(apy_log_producer_position(&fixture.log), 65536);
@@ -98,10 +116,10 @@ static void a_killed_claimer_leaves_padding(void)
     CHECK(WIFSIGNALED(status));
 
     check_frame(&fixture, 0, 0, -132, 0xC0, APY_FRAME_DATA);
-    CHECK(apy_log_unblock(&fixture.log, 0));
+    CHECK(apy_log_unblock(&fixture.log, 0, false));
     check_frame(&fixture, 0, 0, 132, 0xC0, APY_FRAME_PAD);
     CHECK_EQ(frame_in(&fixture, 0, 0)->term_id, 7);
-    CHECK(!apy_log_unblock(&fixture.log, 0));
+    CHECK(!apy_log_unblock(&fixture.log, 0, false));
     uint8_t *late = fixture.log.terms[0];
     apy_claim_commit(late); /* a claimer that was only slow finds padding, and leaves it */
     check_frame(&fixture, 0, 0, 132, 0xC0, APY_FRAME_PAD);
@@ -114,6 +132,7 @@ int main(void)
 {
     RUN(nothing_blocked_is_left_alone);
     RUN(space_taken_but_never_announced_is_padded_up_to_the_next_frame);
+    RUN(space_taken_last_is_padded_once_no_writer_lives);
     RUN(a_term_that_nobody_padded_is_padded_and_rotated);
     RUN(a_full_term_that_nobody_rotated_is_rotated);
     RUN(a_killed_claimer_leaves_padding);

@@ -130,7 +130,8 @@ static void drive(apy_log_t *log, int64_t start)
         at += found.bytes + found.padding;
     }
     sum += (uint32_t)apy_gap_scan(term, offset, log->term_length, &gap);
-    sum += apy_log_unblock(log, start);
+    sum += apy_log_unblock(log, start, false);
+    sum += apy_log_unblock(log, start, true);
     sum += (uint64_t)apy_log_producer_position(log);
     int64_t clean = start;
     apy_log_clean(log, &clean, start + log->term_length);

@@ -122,7 +122,7 @@ int64_t apy_ipc_publication_moved(apy_ipc_publication_t *publication, int64_t *w
 
 static void unblock(apy_ipc_publication_t *publication)
 {
-    if (apy_log_unblock(&publication->log, publication->consumer_position)) {
+    if (apy_log_unblock(&publication->log, publication->consumer_position, publication->is_closed)) {
         apy_count(publication->context, APY_SC_UNBLOCKED_PUBLICATIONS, 1);
     }
 }

@@ -82,7 +82,7 @@ int64_t apy_network_publication_moved(apy_network_publication_t *publication, in
 
 static bool unblock(apy_network_publication_t *publication, int64_t position)
 {
-    if (!apy_log_unblock(&publication->log, position)) {
+    if (!apy_log_unblock(&publication->log, position, publication->core.is_closed)) {
         return false;
     }
     apy_count(publication->context, APY_SC_UNBLOCKED_PUBLICATIONS, 1);

@@ -118,8 +118,8 @@ int64_t apy_log_producer_position(const apy_log_t *log);
 /* Zero up to one term from *clean_position towards target, the first eight bytes last; moves *clean_position. */
 void apy_log_clean(apy_log_t *log, int64_t *clean_position, int64_t target);
 
-/* Free what a dead publisher left half done at position; true when something was unblocked. */
-bool apy_log_unblock(apy_log_t *log, int64_t blocked_position);
+/* Free what a dead publisher left half done at position, abandoned when none lives; true when something was unblocked. */
+bool apy_log_unblock(apy_log_t *log, int64_t blocked_position, bool is_abandoned);
 
 /* Move the active term on from term_count (whose id is term_id); harmless when another did it. */
 void apy_log_rotate(apy_log_t *log, int32_t term_count, int32_t term_id);
