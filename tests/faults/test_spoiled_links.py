@@ -17,6 +17,8 @@ from tests.interop.stage import Driver, Stage
 MESSAGES = 12 * PROGRESS_MESSAGES
 TERM = "term-length=64k"
 A, B = "10.251.8.1", "10.251.8.2"
+# Nothing is sent before both are known: who is heard of too late is not waited for, and never catches up.
+BOTH = "fc=min,g:/2"
 # The streams must live through a cut of seconds, on a busy machine too.
 SETTINGS = {"AERON_IMAGE_LIVENESS_TIMEOUT": "15s", "AERON_PUBLICATION_CONNECTION_TIMEOUT": "15s"}
 CUT_S = 2.0
@@ -39,12 +41,12 @@ def kind_of(name: str, port: int) -> Kind:
     if name == "multicast":
         group = f"aeron:udp?endpoint=224.20.30.41:{port}"
         readers = (("a", f"{group}|interface={A}"), ("b", f"{group}|interface={B}"))
-        return Kind(f"{group}|interface={A}|fc=min|{TERM}", readers)
+        return Kind(f"{group}|interface={A}|{BOTH}|{TERM}", readers)
     endpoints = tuple(f"aeron:udp?endpoint={B}:{port + i}" for i in (1, 2))
     if name == "mdc":
         control = f"control={A}:{port}"
         readers = tuple(("b", f"{endpoint}|{control}") for endpoint in endpoints)
-        return Kind(f"aeron:udp?{control}|control-mode=dynamic|fc=min|{TERM}", readers)
+        return Kind(f"aeron:udp?{control}|control-mode=dynamic|{BOTH}|{TERM}", readers)
     # The same stream comes twice, by two ways.
     publisher = f"aeron:udp?control-mode=manual|fc=min|{TERM}"
     return Kind(publisher, (("b", "aeron:udp?control-mode=manual"),), endpoints, endpoints)
