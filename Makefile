@@ -65,13 +65,11 @@ check: build
 
 # C tests, then all Python tests; those with real peers run where the peers are (make peers), and must in CI.
 test: build test-c
-	$(PY) -m pytest --ignore=tests/interop $(ONCE_MORE) --ignore=tests/interop
-	$(PY) -m pytest tests/interop $(SIDE_BY_SIDE) $(ONCE_MORE) tests/interop
+	$(PY) -m pytest --ignore=tests/interop
+	$(PY) -m pytest tests/interop $(SIDE_BY_SIDE)
 
-# Most of a test with a peer is waiting, so some files run at once, each whole in one process. What failed is run once
-# more, alone: on a machine that others use too a time-out of Aeron's can pass unjustly. Failing twice is failing.
+# Most of a test with a peer is waiting, so some files run at once, each whole in one process.
 SIDE_BY_SIDE := -n 3 --dist loadfile
-ONCE_MORE = || $(PY) -m pytest --last-failed --last-failed-no-failures none
 
 test-c: $(C_TESTS)
 	@for t in $(C_TESTS); do echo "$$t"; timeout 300 $$t || exit 1; done
@@ -117,7 +115,7 @@ peers:
 	tests/interop/fetch_peers.sh
 
 interop: build
-	$(PY) -m pytest tests/interop -q $(SIDE_BY_SIDE) $(ONCE_MORE) tests/interop
+	$(PY) -m pytest tests/interop -q $(SIDE_BY_SIDE)
 
 # Lossy links, kills, a full /dev/shm: namespaces need root.
 faults: build

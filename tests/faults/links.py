@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import pytest
 
@@ -17,15 +18,17 @@ from tests.interop.stage import Stage
 def need_root(*tools: str) -> None:
     """Root and these tools, or no test."""
     lacking = [tool for tool in tools if shutil.which(tool) is None]
-    reason = ""
     if lacking:
-        reason = f"{', '.join(lacking)} missing: apt-get install iproute2 nftables util-linux"
-    elif os.geteuid() != 0:
-        reason = "namespaces need root"
-    if reason and os.environ.get("CI"):
+        _do_without(f"{', '.join(lacking)} missing: apt-get install iproute2 nftables util-linux")
+    if os.geteuid() != 0:
+        _do_without("namespaces need root")
+
+
+def _do_without(reason: str) -> NoReturn:
+    """What a test needs is not here: a failure where CI is set, else a skip."""
+    if os.environ.get("CI"):
         pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
+    pytest.skip(reason)
 
 
 def run(*command: str) -> str:
@@ -86,7 +89,7 @@ class TunLink:
         try:
             os.close(os.open("/dev/net/tun", os.O_RDWR))
         except OSError as error:
-            pytest.skip(f"this kernel gives no TUN device ({error}): modprobe tun")
+            _do_without(f"this kernel gives no TUN device ({error}): modprobe tun")
         tag = f"apy{os.getpid()}"
         self.names = (f"{tag}c", f"{tag}d")
         self.addresses = ("10.251.8.1", "10.251.8.2")
