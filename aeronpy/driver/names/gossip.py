@@ -29,6 +29,8 @@ class GossipResolver(NameResolver):
     are looked up here, on a thread of their own, since that may take its time.
     """
 
+    log_name = "driver"
+
     def __init__(self, context: MediaDriverContext, core: DriverCore) -> None:
         bootstraps = [one.strip() for one in context.resolver_bootstrap_neighbor.split(",") if one.strip()]
         if len(bootstraps) > BOOTSTRAPS_MAX:
