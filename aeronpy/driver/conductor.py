@@ -65,7 +65,7 @@ class DriverConductor:
         self._agent = ResourceAgent(
             core.wake,
             is_threaded=context.threading_mode is not ThreadingMode.INVOKER,
-            cpu=context.native_resource_agent_cpu_affinity,
+            cpu=context.cpu_of("native_resource_agent"),
         )
         self._tasks = Tasks(self._agent, self._on_upkeep_failed)
         self._lines = CommandLines(self._tasks, self._run_command, self._refuse_command)

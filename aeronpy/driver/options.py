@@ -198,7 +198,11 @@ class AgentOptions(Settings):
     native_resource_agent_cpu_affinity = integer(
         "aeron.driver.native.resource.agent.cpu.affinity", -1, minimum=-1, maximum=255
     )
-    cpuset_affinity = boolean("aeron.driver.cpuset.affinity", False, doc="affinities count within the process's set")
+    cpuset_affinity = boolean(
+        "aeron.driver.cpuset.affinity",
+        False,
+        doc="affinities are places in the process's set",
+    )
     cpuset_warnings_as_errors = boolean("aeron.driver.cpuset.warnings.as.errors", False)
 
 

@@ -102,10 +102,10 @@ class Publication(Stream):
         self.core.revoke()
 
     def note_revoked(self) -> None:
-        """The core ended it, and its limit stands where it ended: a line in the event log, where it was revoked."""
+        """The core ended it, and its position is its last: a line in the event log, once."""
         if self.is_revoked and not self._is_revoke_noted:
             self._is_revoke_noted = True
-            position = self.office.core.counter_value(self.limit_id)
+            position = self.office.core.counter_value(self.pub_pos_id)
             self.office.note(LogEvent.PUBLICATION_REVOKE, f"revokedPos={position} {self._words}")
 
     @property

@@ -49,7 +49,7 @@ class GossipResolver(NameResolver):
         self._gossip = _open(context, core)
         self._host = Address.unpack(self._gossip.bound_address()).host
         if not self._is_invoked:
-            self._gossip.start(context.native_resource_agent_cpu_affinity)
+            self._gossip.start(context.cpu_of("native_resource_agent"))
             threading.Thread(target=self._run, name=THREAD_NAME, daemon=True).start()
 
     def resolve(self, host: str, *, is_again: bool) -> str:
