@@ -191,6 +191,11 @@ cdef class CncMapping:
         return self._cnc.header.client_liveness_timeout_ns
 
     @property
+    def heartbeat_timestamp_ms(self):
+        """The driver's last sign of life, epoch ms; -1 after an orderly shutdown."""
+        return apy_load_acquire_i64(self._cnc.ring.heartbeat_ms)
+
+    @property
     def counters(self):
         """The driver's counters."""
         check_generation(self._generation)
@@ -334,9 +339,11 @@ cdef class ClientCore:
         return self._generation != _generation
 
     @property
-    def is_terminated(self):
-        """Whether the core ended by itself: driver gone, client given up, or starved."""
-        return apy_load_acquire_i32(&self._core.is_terminated) != 0
+    def termination(self):
+        """Why the core ended by itself, as a reason and a text; None while it goes on."""
+        if not apy_load_acquire_i32(&self._core.is_terminated):
+            return None
+        return self._core.ended_reason, (<const char *>self._core.ended_text).decode("utf-8", "replace")
 
     @property
     def counters(self):
