@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.interop import peers
+from tests.interop.leftovers import TIED
 
 DEADLINE_S = 30.0
 
@@ -102,7 +103,7 @@ class Process(Lines):
         self._ends_by_signal = ends_by_signal
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                [str(each) for each in command],
+                [*TIED, *(str(each) for each in command)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import shutil
 import socket
 import struct
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from tests.interop import peers
+from tests.interop.leftovers import Room
 from tests.interop.lines import DEADLINE_S, Hosted, JavaHost, Lines, Process
 
 Make = Literal["ours", "c", "java"]
@@ -85,7 +84,8 @@ class Stage:
 
     def __init__(self, java_host: Callable[[], JavaHost]) -> None:
         self._java_host = java_host
-        self.base = Path(tempfile.mkdtemp(prefix="aeronpy-interop-", dir="/dev/shm"))
+        self._room = Room("aeronpy-stage-")
+        self.base = self._room.path
         self._closers: list[Callable[[], None]] = []
         self._programs: list[Lines] = []
         self._count = 0
@@ -104,7 +104,7 @@ class Stage:
             if failures:
                 raise failures[0]
         finally:
-            shutil.rmtree(self.base, ignore_errors=True)
+            self._room.close()
 
     def closing(self, close: Callable[[], None]) -> None:
         """Call this when the stage closes, before what was started earlier ends."""
