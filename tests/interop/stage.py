@@ -74,6 +74,7 @@ class Driver:
     aeron_dir: Path
     program: Lines
     kill: Callable[[], None]
+    process: Process | None = None  # a Java driver's is its JVM
 
     def close(self) -> None:
         self.program.close()
@@ -163,21 +164,21 @@ class Stage:
             command: list[str | Path] = [*prefix, sys.executable, "-m", "aeronpy.cli.driver"]
             process = self.process("our driver", command, env, ends_by_signal=ends_by_signal)
             await_driver(aeron_dir, process)
-            return Driver(make, aeron_dir, process, process.kill)
+            return Driver(make, aeron_dir, process, process.kill, process)
         if make == "c":
             program = "tests.interop.programs.driver_pyaeron"
             python = peers.need_pyaeron()
             command = [*prefix, python, "-m", program, str(aeron_dir), threading.lower()]
             process = self.process("C driver", command, settings)
             process.expect("READY")
-            return Driver(make, aeron_dir, process, process.kill)
+            return Driver(make, aeron_dir, process, process.kill, process)
         host = self._java_host()
         if alone or prefix or settings != SETTINGS:
             host = JavaHost(java_properties(settings), self._log(), prefix)
             self._closers.append(host.close)
         hosted = self._hosted(host, "driver", ["--dir", str(aeron_dir), "--threading", threading])
         hosted.expect("READY")
-        return Driver(make, aeron_dir, hosted, host.kill)
+        return Driver(make, aeron_dir, hosted, host.kill, host.process)
 
     def hosted(self, role: str, options: list[str]) -> Hosted:
         """A program of the shared JVM; READY is left to the caller."""

@@ -48,6 +48,8 @@ DRIVER_KILL_EVERY_S = 60.0
 STALL_S = 60.0
 END_S = 60.0
 TERM = "term-length=64k"
+# Of a group only those are waited for whom the sender has heard: so it begins, and goes on, with both.
+BOTH = "fc=min,g:/2"
 
 
 class Program(Process):
@@ -152,12 +154,12 @@ def lines_of(chance: random.Random) -> list[Line]:
         ),
         Line(
             "multicast",
-            ("a", f"aeron:udp?endpoint={group}|interface=127.0.0.1|fc=min|{TERM}"),
+            ("a", f"aeron:udp?endpoint={group}|interface=127.0.0.1|{BOTH}|{TERM}"),
             [(driver, f"aeron:udp?endpoint={group}|interface=127.0.0.1") for driver in ("a", "b")],
         ),
         Line(
             "dynamic",
-            ("a", f"aeron:udp?control=127.0.0.1:{control}|control-mode=dynamic|fc=min|{TERM}"),
+            ("a", f"aeron:udp?control=127.0.0.1:{control}|control-mode=dynamic|{BOTH}|{TERM}"),
             [
                 (driver, f"aeron:udp?endpoint=127.0.0.1:{port}|control=127.0.0.1:{control}")
                 for driver, port in zip(("a", "b"), many, strict=True)
@@ -165,7 +167,7 @@ def lines_of(chance: random.Random) -> list[Line]:
         ),
         Line(
             "manual",
-            ("b", f"aeron:udp?control-mode=manual|fc=min|{TERM};" + ";".join(_endpoint(port) for port in manual)),
+            ("b", f"aeron:udp?control-mode=manual|{BOTH}|{TERM};" + ";".join(_endpoint(port) for port in manual)),
             [("a", _endpoint(manual[0])), ("b", _endpoint(manual[1]))],
         ),
         Line(
@@ -195,6 +197,8 @@ class Soak:
         self.lines = lines_of(self.random)
         self.kills = 0
         self.driver_kills = 0
+        self.pause_s = 0.0
+        self._listened = time.monotonic()
         self._told = 0
 
     def tell_end(self, number: int, _frame: FrameType | None) -> None:
@@ -216,9 +220,15 @@ class Soak:
         for process in [*programs, *self.drivers.values()]:
             process.kill()
 
-    def errors(self) -> list[str]:
-        """What the drivers that live now have noted."""
-        return [f"{name}: {each.text}" for name in self.drivers for each in read_errors(self.base / name)]
+    def account(self) -> str:
+        """What each line moved, what the drivers that live now have noted, how long this process had to wait."""
+        lines = [
+            f"{line.name:32} {line.messages:>12,} messages, {line.tails} ends of killed publishers heard out"
+            for line in self.lines
+        ]
+        lines += [f"{name}: {each.text}" for name in self.drivers for each in read_errors(self.base / name)]
+        lines.append(f"kills={self.kills} driver_kills={self.driver_kills} longest_pause={self.pause_s:.1f}s")
+        return "\n".join(lines)
 
     def _program(self, name: str, command: list[str], env: dict[str, str]) -> Program:
         if self._told:
@@ -288,6 +298,8 @@ class Soak:
         """Take what the programs said; raise where one failed, ended or stands still."""
         if self._told:
             raise Told(self._told)
+        now = time.monotonic()
+        self.pause_s, self._listened = max(self.pause_s, now - self._listened), now
         for name, driver in self.drivers.items():
             if driver.process.poll() is not None:
                 raise AssertionError(f"driver {name} ended: {driver.tail()}")
@@ -369,20 +381,17 @@ def main() -> int:
         soak.start()
         soak.run(options.seconds)
         soak.finish()
-        errors = soak.errors()
+        account = soak.account()
     except Told as told:
         print(f"ended by signal {told}")
         return 128 + int(told.args[0])
     except AssertionError as failure:
-        print(f"FAILED (seed {options.seed}): {failure}\n" + "\n".join(soak.errors()))
+        print(f"FAILED (seed {options.seed}): {failure}\n{soak.account()}")
         return 1
     finally:
         soak.end()
         room.close()
-    for line in soak.lines:
-        print(f"{line.name:32} {line.messages:>12,} messages, {line.tails} ends of killed publishers heard out")
-    print("\n".join(errors))
-    print(f"OK seconds={options.seconds:.0f} kills={soak.kills} driver_kills={soak.driver_kills}")
+    print(f"{account}\nOK seconds={options.seconds:.0f}")
     return 0
 
 
