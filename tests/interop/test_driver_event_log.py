@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from aeronpy import Aeron
 from aeronpy.errors import RegistrationError
 from tests.interop.stage import Make, Stage, free_port
+from tests.waiting import until
 
 PORT = free_port()
 
@@ -61,13 +61,6 @@ def same_words(line: str) -> str:
     # The C driver names a publication by the channel of the first on its socket, and forgets a space.
     text = re.sub(r"channel=.*", "channel=", text) if "REVOKE" in line or "PUBLICATION_CLEANUP" in line else text
     return f"{found[1]} {text.replace('position=', ' position=').replace('  position=', ' position=')}"
-
-
-def until(condition: Callable[[], object], deadline_s: float = 20) -> None:
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def speak(aeron: Aeron, log: Path) -> None:

@@ -6,25 +6,16 @@ import itertools
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from aeronpy import Aeron, ExclusivePublication, FragmentView, Header, Subscription
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANNEL = "aeron:ipc?term-length=64k"
-DEADLINE_S = 20.0
 STREAMS = itertools.count(1001)
 Pair = tuple[ExclusivePublication, Subscription]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.001)
 
 
 def connected_pair(aeron: Aeron) -> Pair:
