@@ -140,7 +140,9 @@ class SocketOptions(Settings):
     flow_control_group_min_size = _Option(
         "aeron.flow.control.group.min.size", 0, values.parse_i32, minimum=0, maximum=_I32_MAX
     )
-    receiver_group_tag = _Option[int | None]("aeron.receiver.group.tag", None, int, doc="tag of status messages")
+    receiver_group_tag = _Option[int | None](
+        "aeron.receiver.group.tag", None, values.parse_i64, doc="tag of status messages"
+    )
     congestion_control_supplier = Choice(
         "aeron.CongestionControl.supplier", "default", values.CONGESTION_CONTROLS, doc="default: what cc= says"
     )
