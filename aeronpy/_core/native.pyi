@@ -766,6 +766,12 @@ class DriverCore:
         """End a wait. Safe from any thread."""
     def poll_events(self, limit: int) -> list[tuple[int, bytes]]:
         """Up to ``limit`` events as ``(type, bytes)``."""
+    def start_trace(self, events: int) -> None:
+        """Record events of the native threads, bit n for event n, from now on: once, before anything else is made."""
+    def poll_trace(self, limit: int) -> list[tuple[int, int, bytes, int, bytes]]:
+        """Up to ``limit`` of them: ``(event, monotonic time in ns, address or b"", length of the datagram, body)``."""
+    def trace_dropped(self) -> int:
+        """How many found no room so far."""
     def add_client(self, client_id: int, counter_id: int) -> None:
         """Watch a client's heartbeat."""
     def remove_client(self, client_id: int) -> None:

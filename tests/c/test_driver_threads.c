@@ -1,6 +1,6 @@
 /* A driver's three threads while streams flow through what the decision thread adds, moves, refuses and removes. */
 
-#include <pthread.h>
+#include <pthread.h> /* as all that the thread sanitizer runs */
 
 #include "threads_rig.h"
 
@@ -14,6 +14,11 @@ static int64_t flow(threads_rig_t *rig, threads_publication_t *p)
     }
     threads_turn(rig);
     return apy_exclusive_position(&p->append);
+}
+
+static int64_t count(const threads_rig_t *rig, int counter)
+{
+    return apy_load_acquire_i64(rig->driver.context.system_counters[counter]);
 }
 
 /* Until the image of an endpoint has read all that was offered. */
@@ -71,8 +76,10 @@ static void destinations_and_spies_come_and_go_while_a_stream_flows(void)
     }
     finish(rig, p, stays);
     CHECK_EQ(rig->images_gone, 8);
-    CHECK(*rig->driver.context.system_counters[APY_SC_RETRANSMITS_SENT] > 0);
-    CHECK_EQ(*rig->driver.context.system_counters[APY_SC_ERRORS], 0);
+    CHECK(rig->traced[APY_TRACE_RECEIVER_ADDED] >= 9);
+    CHECK(rig->traced[APY_TRACE_RECEIVER_REMOVED] >= 8);
+    CHECK(count(rig, APY_SC_RETRANSMITS_SENT) > 0);
+    CHECK_EQ(count(rig, APY_SC_ERRORS), 0);
     threads_stop(rig);
     threads_unpublish(p);
     threads_close(rig);
@@ -106,6 +113,16 @@ static void receive_destinations_come_and_go_while_a_stream_flows(void)
     }
     finish(rig, p, e);
     CHECK_EQ(rig->images_gone, 0);
+    static const int seen[] = {APY_TRACE_FRAME_IN, APY_TRACE_FRAME_OUT, APY_TRACE_NAK_SENT, APY_TRACE_NAK_RECEIVED,
+                               APY_TRACE_RESEND};
+    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+        CHECK(rig->traced[seen[i]] > 0);
+    }
+    CHECK_EQ(rig->traced[APY_TRACE_IMAGE_REVOKED], 0);
+    CHECK_EQ(apy_conductor_revoke_publication(conductor, p->publication), APY_OK);
+    while (rig->traced[APY_TRACE_IMAGE_REVOKED] == 0) {
+        threads_turn(rig);
+    }
     threads_stop(rig);
     threads_unpublish(p);
     threads_close(rig);

@@ -90,10 +90,28 @@ static bool knows_nobody(const void *state)
     return apy_load_acquire_i64(&resolver->neighbor_count) == 0 && apy_load_acquire_i64(&resolver->cache_count) == 0;
 }
 
+typedef struct neighbors {
+    int added, removed, frames_in, frames_out;
+} neighbors_t;
+
+static void on_traced(void *context, int32_t event, const uint8_t *message, int32_t length)
+{
+    neighbors_t *seen = context;
+    apy_traced_t head;
+    memcpy(&head, message, sizeof(head));
+    CHECK_EQ(head.address_length, sizeof(struct sockaddr_in));
+    seen->added += event == APY_TRACE_NEIGHBOR_ADDED;
+    seen->removed += event == APY_TRACE_NEIGHBOR_REMOVED;
+    seen->frames_in += event == APY_TRACE_FRAME_IN;
+    seen->frames_out += event == APY_TRACE_FRAME_OUT;
+    CHECK_EQ(length, (int32_t)sizeof(head) + head.length); /* resolutions are kept whole */
+}
+
 static void resolvers_find_and_forget_each_other_while_they_are_asked(void)
 {
     rig_t *rig = rig_open();
     rig->context.clock = apy_clock_system();
+    CHECK_EQ(apy_event_trace_open(&rig->context.trace, UINT64_MAX, rig->context.clock), APY_OK);
     static resolver_t one, other;
     int32_t is_over = 0;
     pthread_t threads[2];
@@ -119,6 +137,14 @@ static void resolvers_find_and_forget_each_other_while_they_are_asked(void)
     stop(&other);
     CHECK_EQ(rig->counters[APY_SC_INVALID_PACKETS], 0);
     CHECK_EQ(rig->counters[APY_SC_ERRORS], 0);
+    neighbors_t seen = {0};
+    while (apy_event_trace_read(rig->context.trace, on_traced, &seen, 1000) > 0) {
+    }
+    CHECK_EQ(seen.added, 2);
+    CHECK_EQ(seen.removed, 1);
+    CHECK(seen.frames_in >= 2);
+    CHECK(seen.frames_out >= seen.frames_in);
+    apy_event_trace_close(rig->context.trace);
     rig_close(rig);
 }
 

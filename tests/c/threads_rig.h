@@ -64,6 +64,7 @@ typedef struct threads_rig {
     threads_endpoint_t *endpoints[THREADS_IMAGES_MAX];
     int endpoint_count;
     /* what the events said */
+    int64_t traced[64]; /* records of the trace, by event */
     int images_gone, destinations_gone, errors, response_setups, response_connects;
     int32_t response_session;
     char error_text[1024];
@@ -148,6 +149,7 @@ static inline threads_rig_t *threads_open(int64_t image_liveness_ns)
     CHECK_EQ(apy_driver_open(&rig->driver, rig->directory, &rig->params, labels, apy_clock_system()), APY_OK);
     const apy_agent_settings_t agent = {.idle_strategy = "backoff", .idle_arguments = "", .cpu = -1};
     const apy_agent_settings_t agents[3] = {agent, agent, agent};
+    CHECK_EQ(apy_driver_trace(&rig->driver, UINT64_MAX), APY_OK);
     CHECK_EQ(apy_driver_start(&rig->driver, APY_THREADING_DEDICATED, agents), APY_OK);
     rig->deadline_ns = threads_now(rig) + THREADS_LIMIT_NS;
     rig->next_id = 100;
@@ -401,6 +403,20 @@ static inline int threads_take(threads_rig_t *rig, threads_image_t *slot)
     return frames;
 }
 
+static inline void threads_on_traced(void *context, int32_t event, const uint8_t *message, int32_t length)
+{
+    threads_rig_t *rig = context;
+    apy_traced_range_t range;
+    CHECK(event > 0 && event < 64 && length >= (int32_t)sizeof(apy_traced_t));
+    rig->traced[event]++;
+    if (event == APY_TRACE_NAK_SENT || event == APY_TRACE_NAK_RECEIVED || event == APY_TRACE_RESEND) {
+        CHECK_EQ(length, (int32_t)sizeof(apy_traced_t) + 28);
+        memcpy(&range, message + sizeof(apy_traced_t), 28);
+        CHECK_EQ(range.stream_id, THREADS_STREAM);
+        CHECK(range.term_offset % 32 == 0 && range.term_offset + range.length <= THREADS_TERM_LENGTH);
+    }
+}
+
 /* Decide and read, all that there is now. */
 static inline void threads_turn(threads_rig_t *rig)
 {
@@ -408,6 +424,8 @@ static inline void threads_turn(threads_rig_t *rig)
     CHECK(threads_now(rig) < rig->deadline_ns);
     while (threads_decide(rig)) {
         work++;
+    }
+    while (apy_event_trace_read(rig->driver.context.trace, threads_on_traced, rig, 100) > 0) {
     }
     for (int i = 0; i < THREADS_IMAGES_MAX; i++) {
         if (rig->images[i].image != NULL) {
