@@ -829,7 +829,6 @@ class _Resource:
     def free(self) -> None:
         """Give memory, files and sockets back, once the agents let go of it. Safe twice, and on any thread."""
 
-@disjoint_base
 class _Subscribable(_Resource):
     """A log that subscribers read: clients of an IPC publication or an image, spies of a network publication."""
 
