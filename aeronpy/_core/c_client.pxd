@@ -201,6 +201,8 @@ cdef extern from "apy/client_core.h" nogil:
         int64_t client_id
         int32_t wants_counters
         int32_t is_terminated
+        int32_t ended_reason
+        char *ended_text
     int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_client_params_t *params,
                              apy_clock_t clock)
     void apy_client_core_free(apy_client_core_t *core)

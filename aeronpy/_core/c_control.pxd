@@ -29,6 +29,7 @@ cdef extern from "apy/counters.h" nogil:
         int32_t state
         int32_t type_id
         int32_t label_length
+        int32_t broken_label_length
         int64_t value
         int64_t registration_id
         int64_t owner_id

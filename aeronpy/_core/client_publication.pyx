@@ -146,9 +146,14 @@ cdef class PublicationBase:
         self._raise_if_over(result)
         return offer_result(result)
 
+    def _why_closed(self):
+        # What there is to say behind "is closed"; those who know a client say what ended it.
+        return ""
+
     cdef int _raise_if_over(self, int64_t result) except -1:
         if result == APY_CLOSED:
-            raise _errors.PublicationClosed(f"the publication on {self.channel} stream {self.stream_id} is closed")
+            raise _errors.PublicationClosed(
+                f"the publication on {self.channel} stream {self.stream_id} is closed{self._why_closed()}")
         if result == APY_MAX_POSITION_EXCEEDED:
             raise _errors.MaxPositionExceeded(
                 f"the stream is full at position {self.max_possible_position}: add a new publication")

@@ -75,6 +75,10 @@ class _Publication(Destinations, PublicationBase):
     def _destinations_id(self) -> int:
         return self.original_registration_id
 
+    def _why_closed(self) -> str:
+        error = self._conductor.why_ended() if self._conductor is not None else None
+        return "" if error is None else f", since the client ended: {error}"
+
     @staticmethod
     def error_string(result: int) -> str:
         """The name of what `offer` answered: NONE for a position, UNKNOWN for what is no answer."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from aeronpy._core.native import FragmentAssembler, FragmentView, Header, Image, SubscriptionBase
 from aeronpy.client import protocol
-from aeronpy.client.calls import Call
 from aeronpy.client.destinations import Destinations
 from aeronpy.client.message import Message
 from aeronpy.client.protocol import Command
@@ -142,11 +141,10 @@ class Subscription(Destinations, SubscriptionBase):
             raise ArgumentError(f"a reason of {len(reason)} characters: at most {protocol.MAX_REASON_LENGTH}")
         if self.channel.startswith("aeron-spy:"):
             raise StateError(f"{image!r} is a spy's, and a spy only watches: it cannot reject the publisher's stream")
-        conductor = self._live_owner()
-        correlation_id = conductor.core.next_correlation_id()
-        body = protocol.reject_image(
-            conductor.core.client_id, correlation_id, image.correlation_id, image.position, reason
+        self._live_owner().ask(
+            Command.REJECT_IMAGE,
+            lambda client_id, correlation_id: protocol.reject_image(
+                client_id, correlation_id, image.correlation_id, image.position, reason
+            ),
+            f"REJECT_IMAGE {image.correlation_id}",
         )
-        call = Call(int, lambda _event, _body: correlation_id, f"REJECT_IMAGE {image.correlation_id}")
-        conductor.calls.begin(Command.REJECT_IMAGE, body, correlation_id, call)
-        conductor.calls.finish(correlation_id, call)

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, Self
 from tests.system.wire import DATA, ERR, NAK, PAD, RSP_SETUP, RTTM, SETUP, SM
 
 EOS, REVOKED = 0x20, 0x10
+SO_TIMESTAMPNS, TIMESPEC = 35, struct.Struct("@qq")
 SM_EOS = 0x40
 RECEIVER, ECHO = "receiver_id", "echo_timestamp"
 
@@ -78,18 +79,20 @@ def common(datagram: bytes) -> Fields:
 
 
 class Relay:
-    """Between a publication's endpoint (``port``) and a subscription on ``target``."""
+    """Between a publication (``port``) and a subscription on ``target``; times are those of arrival in the kernel."""
 
-    def __init__(self, target: int) -> None:
-        self._target = ("127.0.0.1", target)
-        self._front, self._back = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    def __init__(self, target: int, host: str = "127.0.0.1") -> None:
+        self._target = (host, target)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._front, self._back = (socket.socket(family, socket.SOCK_DGRAM) for _ in range(2))
         for each in (self._front, self._back):
-            each.bind(("127.0.0.1", 0))
+            each.bind((host, 0))
             each.setblocking(False)
+            each.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.port = int(self._front.getsockname()[1])
         self.loses: Callable[[Sent], bool] = lambda _: False
         self._seen: list[Sent] = []
-        self._source: tuple[str, int] | None = None
+        self._source: tuple[object, ...] | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="relay")
 
@@ -112,8 +115,8 @@ class Relay:
                     self._pass(each)
 
     def _pass(self, came_on: socket.socket) -> None:
-        datagram, source = came_on.recvfrom(65536)
-        sent = Sent(time.monotonic(), "out" if came_on is self._front else "back", datagram)
+        datagram, told, _, source = came_on.recvmsg(65536, socket.CMSG_SPACE(TIMESPEC.size))
+        sent = Sent(arrival(told), "out" if came_on is self._front else "back", datagram)
         self._seen.append(sent)
         if sent.way == "out":
             self._source = source
@@ -132,6 +135,16 @@ class Relay:
     def seen(self, *kinds: int) -> list[Sent]:
         """What passed so far, lost or not, of these types."""
         return [each for each in list(self._seen) if not kinds or each.type in kinds]
+
+
+def arrival(told: list[tuple[int, int, bytes]]) -> float:
+    """When the kernel had the datagram, by the monotonic clock."""
+    now, wall_ns = time.monotonic(), time.time_ns()
+    for level, kind, value in told:
+        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
+            seconds, nanoseconds = TIMESPEC.unpack(value)
+            return now - (wall_ns - seconds * 1_000_000_000 - nanoseconds) / 1e9
+    return now
 
 
 def intervals(frames: list[Sent]) -> list[float]:

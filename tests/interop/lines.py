@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.interop import peers
+from tests.interop.leftovers import TIED
 
 DEADLINE_S = 30.0
 
@@ -102,7 +103,7 @@ class Process(Lines):
         self._ends_by_signal = ends_by_signal
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                [str(each) for each in command],
+                [*TIED, *(str(each) for each in command)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -185,14 +186,14 @@ class JavaHost:
     def __init__(self, properties: Sequence[str], log: Path, prefix: Sequence[str] = ()) -> None:
         peers.compile_java()
         command = [*prefix, *peers.java_command("FlowHost", *properties)]
-        self._process = Process("java host", command, {}, log)
-        self._process.expect("READY")
+        self.process = Process("java host", command, {}, log)
+        self.process.expect("READY")
         self._programs: dict[str, Hosted] = {}
         self._count = 0
         threading.Thread(target=self._dispatch, daemon=True).start()
 
     def _dispatch(self) -> None:
-        while (line := self._process._next(time.monotonic() + 1e6)) is not None:
+        while (line := self.process._next(time.monotonic() + 1e6)) is not None:
             name, _, rest = line.partition(" ")
             program = self._programs.get(name)
             if program is not None:
@@ -204,13 +205,13 @@ class JavaHost:
         """Start a program of FlowHost."""
         self._count += 1
         name = f"{role}-{self._count}"
-        program = Hosted(f"java {name}", lambda line: self._process.tell(f"{name} {line}"))
+        program = Hosted(f"java {name}", lambda line: self.process.tell(f"{name} {line}"))
         self._programs[name] = program
-        self._process.tell(" ".join(["start", name, role, *options]))
+        self.process.tell(" ".join(["start", name, role, *options]))
         return program
 
     def kill(self) -> None:
-        self._process.kill()
+        self.process.kill()
 
     def close(self) -> None:
-        self._process.close()
+        self.process.close()

@@ -5,11 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import shutil
 import socket
 import struct
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from tests.interop import peers
+from tests.interop.leftovers import Room
 from tests.interop.lines import DEADLINE_S, Hosted, JavaHost, Lines, Process
 
 Make = Literal["ours", "c", "java"]
@@ -75,6 +74,7 @@ class Driver:
     aeron_dir: Path
     program: Lines
     kill: Callable[[], None]
+    process: Process | None = None  # a Java driver's is its JVM
 
     def close(self) -> None:
         self.program.close()
@@ -85,7 +85,8 @@ class Stage:
 
     def __init__(self, java_host: Callable[[], JavaHost]) -> None:
         self._java_host = java_host
-        self.base = Path(tempfile.mkdtemp(prefix="aeronpy-interop-", dir="/dev/shm"))
+        self._room = Room("aeronpy-stage-")
+        self.base = self._room.path
         self._closers: list[Callable[[], None]] = []
         self._programs: list[Lines] = []
         self._count = 0
@@ -104,7 +105,7 @@ class Stage:
             if failures:
                 raise failures[0]
         finally:
-            shutil.rmtree(self.base, ignore_errors=True)
+            self._room.close()
 
     def closing(self, close: Callable[[], None]) -> None:
         """Call this when the stage closes, before what was started earlier ends."""
@@ -163,21 +164,21 @@ class Stage:
             command: list[str | Path] = [*prefix, sys.executable, "-m", "aeronpy.cli.driver"]
             process = self.process("our driver", command, env, ends_by_signal=ends_by_signal)
             await_driver(aeron_dir, process)
-            return Driver(make, aeron_dir, process, process.kill)
+            return Driver(make, aeron_dir, process, process.kill, process)
         if make == "c":
             program = "tests.interop.programs.driver_pyaeron"
             python = peers.need_pyaeron()
             command = [*prefix, python, "-m", program, str(aeron_dir), threading.lower()]
             process = self.process("C driver", command, settings)
             process.expect("READY")
-            return Driver(make, aeron_dir, process, process.kill)
+            return Driver(make, aeron_dir, process, process.kill, process)
         host = self._java_host()
         if alone or prefix or settings != SETTINGS:
             host = JavaHost(java_properties(settings), self._log(), prefix)
             self._closers.append(host.close)
         hosted = self._hosted(host, "driver", ["--dir", str(aeron_dir), "--threading", threading])
         hosted.expect("READY")
-        return Driver(make, aeron_dir, hosted, host.kill)
+        return Driver(make, aeron_dir, hosted, host.kill, host.process)
 
     def hosted(self, role: str, options: list[str]) -> Hosted:
         """A program of the shared JVM; READY is left to the caller."""

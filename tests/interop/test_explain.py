@@ -111,6 +111,21 @@ def test_a_subscriber_that_does_not_poll_is_named(drivers: Callable[[Make], Driv
         assert session.subscribers[0].behind == 0
 
 
+@pytest.mark.parametrize("make", ["c", "java", "ours"])
+def test_a_spy_that_simulates_the_connection_is_named(drivers: Callable[[Make], Driver], make: Make) -> None:
+    """Nobody receives: the sender's position follows the spy, and its limit says nothing of receivers."""
+    aeron_dir, channel = drivers(make).aeron_dir, udp(free_port())
+    with Aeron.connect(aeron_dir=str(aeron_dir), client_name="watcher") as aeron:
+        publication = aeron.add_exclusive_publication(f"{channel}|ssc=true", STREAM)
+        spy = aeron.add_subscription(f"aeron-spy:{channel}", STREAM)
+        fill(publication)
+        (session,) = limited_by(aeron_dir, channel, "subscriber").sessions
+        assert (
+            f"subscriber {spy.registration_id} (watcher) is a spy {publication.position} bytes behind"
+            in session.verdict
+        )
+
+
 @pytest.mark.parametrize("make", ["c", "java"])
 def test_a_spy_that_does_not_poll_is_named(drivers: Callable[[Make], Driver], make: Make) -> None:
     aeron_dir, channel = drivers(make).aeron_dir, udp(free_port())

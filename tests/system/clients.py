@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable
 
 from aeronpy import Aeron, ExclusivePublication, FragmentView, Header, Subscription
+from tests.waiting import until
 
 CHANNEL = "aeron:ipc?term-length=64k"
 DEADLINE_S = 20.0
 STREAMS = itertools.count(1001)
 Pair = tuple[ExclusivePublication, Subscription]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.001)
 
 
 def connected_pair(aeron: Aeron) -> Pair:

@@ -51,9 +51,15 @@ def clients_driver() -> Iterator[MediaDriver]:
 
 
 @pytest.fixture
-def aeron(clients_driver: MediaDriver) -> Iterator[Aeron]:
+def errors() -> list[Exception]:
+    """What the client of `aeron` reports."""
+    return []
+
+
+@pytest.fixture
+def aeron(clients_driver: MediaDriver, errors: list[Exception]) -> Iterator[Aeron]:
     """A client of the module's driver."""
-    with Aeron.connect(aeron_dir=clients_driver.aeron_dir) as aeron:
+    with Aeron.connect(aeron_dir=clients_driver.aeron_dir, error_handler=errors.append) as aeron:
         yield aeron
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from aeronpy import Aeron, ExclusivePublication, Subscription
 from aeronpy.driver import MediaDriver, ThreadingMode
-from tests.system.clients import until
+from tests.waiting import until
 
 # One sleep of an agent that nobody holds to anything.
 SLEEP_S = 0.2

@@ -11,8 +11,8 @@ from aeronpy import Aeron
 from aeronpy._core.native import CncFile, ErrorRecord
 from aeronpy.driver import MediaDriver
 from aeronpy.driver.option_values import IDLE_STRATEGIES
-from tests.system.clients import until
 from tests.system.conftest import SHORT
+from tests.waiting import until
 
 TERM = 65536
 META = 4096

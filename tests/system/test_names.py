@@ -12,9 +12,9 @@ import pytest
 from aeronpy import Aeron, ExclusivePublication, Subscription
 from aeronpy.driver import MediaDriver, MediaDriverContext
 from aeronpy.errors import ArgumentError, RegistrationError
-from tests.system.clients import until
 from tests.system.conftest import SHORT
 from tests.system.protocol_client import ProtocolClient
+from tests.waiting import until
 
 TABLE = "moving,127.0.0.1,127.0.0.2|other,127.0.0.3,127.0.0.3"
 NAME_ENTRY, NEIGHBORS, CACHE, BOOTSTRAP = 2001, 15, 16, 21

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import cast
 
 import pytest
@@ -13,10 +14,19 @@ from aeronpy.client.protocol import Command
 from aeronpy.errors import DriverTimeout, RegistrationError, StateError
 
 
+class LatelyAlive:
+    """A driver's file with a heartbeat of just now."""
+
+    @property
+    def heartbeat_timestamp_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
 class Ring:
     """The native core's side of the calls: what was sent, as long as there is room."""
 
     client_id = 7
+    cnc = LatelyAlive()
 
     def __init__(self) -> None:
         self.room = 1 << 30
@@ -89,7 +99,9 @@ def test_what_has_no_room_is_sent_later_and_in_order(calls: Calls, ring: Ring) -
 
 def test_an_unanswered_call_is_taken_back(calls: Calls, ring: Ring) -> None:
     call = add_counter(calls, 1)
-    with pytest.raises(DriverTimeout, match=r"no response from the media driver within 0.02 s: add counter"):
+    with pytest.raises(
+        DriverTimeout, match=r"no response from the media driver within 0.02 s: add counter; its last heartbeat .*lives"
+    ):
         calls.finish(1, call)
     assert calls.pending(1) is None
     (_, _), (kind, body) = ring.sent

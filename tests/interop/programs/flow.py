@@ -5,7 +5,8 @@ position 0, so that the position where a message ends tells its index: a late jo
 every position is checked against arithmetic that no Aeron took part in.
 
 ``publish`` says ``READY session=``, then ``AT`` now and then, ``HELD at=`` where it was told to pause, ``SENT count=
-bytes= crc= position= session=`` at the end. It hears ``go`` (after HELD) and ``close``. ``--count 0`` never ends.
+bytes= crc= position= session=`` at the end. It hears ``go`` (after HELD) and ``close``. ``--count 0`` goes on until it
+is closed, and then says ``LEFT count= session=``.
 ``subscribe`` says ``READY``, ``IMAGE session=``, ``AT``, ``DONE session= first= count= bytes= crc= position=`` when
 a session has brought ``--until`` messages, ``GONE session= ...`` when an image goes, ``END session= ...`` for each
 session after ``stop``. It hears ``add CHANNEL`` and ``remove CHANNEL``, which are destinations, and says ``ADDED`` and
@@ -236,6 +237,7 @@ def publish(client: Client, options: argparse.Namespace, ear: Ear) -> None:
         payload, end = shape.payload(index), next(ends)
         while (position := publication.offer(payload)) == 0:
             if ear.heard() == "close":
+                say(f"LEFT count={index} session={publication.session_id}")
                 return
             publication.check()
             idle()
