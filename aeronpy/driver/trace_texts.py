@@ -20,10 +20,16 @@ _REVOKED: Final = struct.Struct("<qqii")
 NEIGHBORS: Final = frozenset({LogEvent.NAME_RESOLUTION_NEIGHBOR_ADDED, LogEvent.NAME_RESOLUTION_NEIGHBOR_REMOVED})
 RECEIVERS: Final = frozenset({LogEvent.FLOW_CONTROL_RECEIVER_ADDED, LogEvent.FLOW_CONTROL_RECEIVER_REMOVED})
 GAPS: Final = frozenset({LogEvent.NAK_SENT, LogEvent.NAK_RECEIVED, LogEvent.RESEND})
-TRACED: Final = FRAMES | NEIGHBORS | RECEIVERS | GAPS | {
-    LogEvent.CMD_IN_KEEPALIVE_CLIENT,
-    LogEvent.PUBLICATION_IMAGE_REVOKE,
-}
+TRACED: Final = (
+    FRAMES
+    | NEIGHBORS
+    | RECEIVERS
+    | GAPS
+    | {
+        LogEvent.CMD_IN_KEEPALIVE_CLIENT,
+        LogEvent.PUBLICATION_IMAGE_REVOKE,
+    }
+)
 """Events that only threads in C see."""
 
 
