@@ -163,6 +163,9 @@ static void on_command(void *context, int32_t type, const uint8_t *message, int3
 {
     apy_conductor_t *conductor = context;
     if (type == COMMAND_KEEPALIVE && length >= 16) {
+        if (apy_traces(conductor->context->trace, APY_TRACE_KEEPALIVE)) {
+            apy_event_trace_write(conductor->context->trace, APY_TRACE_KEEPALIVE, NULL, 0, message, 16);
+        }
         on_keepalive(conductor, message);
         return;
     }
@@ -247,7 +250,8 @@ int apy_conductor_do_work(void *state)
     work += update_resources(conductor, now_ns);
     keep_pace(conductor, now_ns);
 
-    if (conductor->has_new_events) {
+    const apy_event_trace_t *trace = conductor->context->trace;
+    if (conductor->has_new_events || (trace != NULL && apy_mpsc_ring_size(&trace->ring) > 0)) {
         conductor->has_new_events = false;
         apy_wake_signal(&conductor->wake);
     }

@@ -142,6 +142,22 @@ static int answer_with_error(apy_image_t *image, bool is_timed_out, int64_t now_
 
 /* --- loss --- */
 
+static void trace_nak(const apy_image_t *image, const apy_lost_range_t *lost, int64_t now_ns)
+{
+    apy_event_trace_t *trace = image->context->trace;
+    if (!apy_traces(trace, APY_TRACE_NAK_SENT)) {
+        return;
+    }
+    const apy_traced_range_t traced = {image->endpoint->id, image->params.session_id, image->params.stream_id,
+                                       lost->term_id,       lost->term_offset,        lost->length};
+    for (int32_t i = 0; i < image->receiver.connection_count; i++) {
+        const apy_image_connection_t *connection = &image->receiver.connections[i];
+        if (apy_image_connection_is_alive(connection, now_ns)) {
+            apy_event_trace_write(trace, APY_TRACE_NAK_SENT, &connection->control, 0, &traced, APY_TRACED_RANGE_LENGTH);
+        }
+    }
+}
+
 static int send_nak(apy_image_t *image, const apy_lost_range_t *lost, int64_t now_ns)
 {
     const apy_nak_t nak = {
@@ -155,6 +171,7 @@ static int send_nak(apy_image_t *image, const apy_lost_range_t *lost, int64_t no
     };
     const int sent = send_to_alive(image, &nak, sizeof(nak), APY_SC_NAKS_SENT, now_ns);
     if (sent > 0) {
+        trace_nak(image, lost, now_ns);
         apy_counter_add_ordered(image->params.naks_sent, sent);
     }
     return sent;

@@ -32,6 +32,14 @@ static bool matches(const apy_flow_control_t *flow_control, const apy_allowance_
            (allowance->has_tag && allowance->tag == flow_control->params.group_tag);
 }
 
+static void tell_change(apy_flow_control_t *flow_control, bool is_added, int64_t receiver_id)
+{
+    if (flow_control->params.on_change != NULL) {
+        flow_control->params.on_change(flow_control->params.change_context, is_added, receiver_id,
+                                       flow_control->receiver_count);
+    }
+}
+
 static void tell_count(apy_flow_control_t *flow_control)
 {
     apy_store_release_i32(&flow_control->shared_count, flow_control->receiver_count);
@@ -68,6 +76,7 @@ static void remember(apy_flow_control_t *flow_control, const apy_allowance_t *al
                               .time_of_last_sm_ns = now_ns};
     flow_control->setup_cap = NO_CAP;
     tell_count(flow_control);
+    tell_change(flow_control, true, allowance->receiver_id);
 }
 
 static int64_t on_group_sm(apy_flow_control_t *flow_control, const apy_allowance_t *allowance, int64_t limit,
@@ -112,7 +121,9 @@ static int64_t on_group_idle(apy_flow_control_t *flow_control, int64_t limit, in
     for (int32_t i = count - 1; i >= 0; i--) {
         apy_flow_receiver_t *receiver = &flow_control->receivers[i];
         if (receiver->is_gone || receiver->time_of_last_sm_ns + flow_control->params.receiver_timeout_ns < now_ns) {
+            const int64_t receiver_id = receiver->receiver_id;
             *receiver = flow_control->receivers[--flow_control->receiver_count];
+            tell_change(flow_control, false, receiver_id);
         } else if (receiver->edge < least) {
             least = receiver->edge;
         }
