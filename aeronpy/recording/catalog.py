@@ -176,8 +176,8 @@ def parse_catalog(path: Path, data: bytes) -> Catalog:
         entry = _parse_entry(path, data, at, entry_length)
         if entries and entry.recording_id <= entries[-1].recording_id:
             raise CorruptError(
-                f"{path}: entry at {at} has recording id {entry.recording_id} after {entries[-1].recording_id}: restore "
-                "the catalog from a copy"
+                f"{path}: entry at {at} has recording id {entry.recording_id} after {entries[-1].recording_id}: "
+                "restore the catalog from a copy"
             )
         if next_recording_id != 0 and entry.recording_id >= next_recording_id:
             break  # being appended now
@@ -190,8 +190,8 @@ def _parse_entry(path: Path, data: bytes, at: int, length: int) -> RecordingDesc
     body, end = at + _ENTRY_BYTES, at + _ENTRY_BYTES + length
     if end > len(data) or length < _DESCRIPTOR.size + 3 * _LENGTH.size:
         raise CorruptError(
-            f"{path}: entry at {at} says {length} bytes, the file ends at {len(data)}: is it truncated? Copy it again, or "
-            "restore it"
+            f"{path}: entry at {at} says {length} bytes, the file ends at {len(data)}: is it truncated? Copy it "
+            "again, or restore it"
         )
     _, state, checksum = _ENTRY.unpack_from(data, at)
     control_session_id, correlation_id, recording_id, *numbers = _DESCRIPTOR.unpack_from(data, body)
