@@ -1,8 +1,11 @@
 #ifndef APY_AGENT_ANSWER_H
 #define APY_AGENT_ANSWER_H
 
+#include <stdbool.h>
+
 #include "apy/conductor_inbox.h"
 #include "apy/driver_context.h"
+#include "apy/error.h"
 
 /*
  * agent_answer is how sender and receiver tell the core that they let go of something. One that the inbox had no room for
