@@ -42,6 +42,12 @@ class CatalogWriter:
         self._map = file
         self._sync_level = sync_level
         found = parse_catalog(path, file[:])
+        for entry in found.entries:
+            if entry.broken:
+                raise CorruptError(
+                    f"{path}: the entry at {entry.entry_offset}, of recording {entry.recording_id}, is broken: "
+                    f"{entry.broken}: restore the catalog from a copy"
+                )
         self._alignment = found.alignment
         self._offsets = {
             entry.recording_id: entry.entry_offset for entry in found.entries if entry.state is RecordingState.VALID

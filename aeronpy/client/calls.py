@@ -133,7 +133,11 @@ class Calls:
             return
         if isinstance(call.waiter.result, Closeable):
             call.waiter.result.close()
-        elif call.undo is not None:
+        else:
+            self._take_back(correlation_id, call)
+
+    def _take_back(self, correlation_id: int, call: Call) -> None:
+        if call.undo is not None:
             undo_id = self._core.next_correlation_id()
             command, body = call.undo(self._core.client_id, undo_id, correlation_id)
             self.note(undo_id, command, body, f"take back {call.what}", may_fail=True)
@@ -174,7 +178,9 @@ class Calls:
         try:
             return call.make(kind, body)
         except Exception as error:
+            # The driver has made what cannot be used here, for want of memory or mappings: it is not to stay there.
             self._core.unwatch(correlation_id)
+            self._take_back(correlation_id, call)
             call.waiter.complete(None, error)
             return None
 

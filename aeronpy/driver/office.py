@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from aeronpy._core.native import DriverCore
 from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.event_log import EventLog, LogEvent
+from aeronpy.driver.event_log import EventLog
+from aeronpy.driver.log_events import LogEvent
 from aeronpy.driver.log_files import LogFiles
 from aeronpy.driver.names.naming import Naming
 from aeronpy.driver.names.suppliers import supply
@@ -33,7 +34,7 @@ class Office:
         )
         self.event_log = EventLog.of(context)
         self.logs = LogFiles(context, core.directory, agent, self.warn)
-        self.naming = Naming(context, core, supply(context, core))
+        self.naming = Naming(context, core, supply(context, core), self.note)
         self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
 
     def send(self, reply: Reply) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +28,14 @@ SHORT = {
     "term_buffer_length": 65536,
     "ipc_term_buffer_length": 65536,
 }
+
+
+@pytest.fixture
+def aeron_dir() -> Iterator[str]:
+    """Where a driver may make its directory."""
+    base = tempfile.mkdtemp(prefix="aeronpy-test-", dir="/dev/shm")
+    yield f"{base}/driver"
+    shutil.rmtree(base)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from aeronpy._core.native import ClientCore
 from aeronpy.client.calls import Call, Calls, undo_counter
 from aeronpy.client.handlers import Handlers, Kind
 from aeronpy.client.protocol import Command
-from aeronpy.errors import DriverTimeout, RegistrationError, StateError
+from aeronpy.errors import DriverTimeout, OutOfMemoryError, RegistrationError, StateError
 
 
 class LatelyAlive:
@@ -111,6 +111,18 @@ def test_an_unanswered_call_is_taken_back(calls: Calls, ring: Ring) -> None:
     # The driver may well answer that it knows no such counter.
     assert calls.fail(101, RegistrationError("unknown", 0, 5, 101)) is None
     assert not calls.has_active
+
+
+def test_what_cannot_be_used_here_is_taken_back_at_the_driver(calls: Calls, ring: Ring) -> None:
+    def no_memory(kind: int, body: bytes) -> object:
+        raise OutOfMemoryError("no mapping")
+
+    call = Call(int, no_memory, "add counter", undo_counter)
+    calls.begin(Command.ADD_COUNTER, b"add", 1, call)
+    assert calls.complete(1, 0x0F08, b"ready") is None
+    with pytest.raises(OutOfMemoryError, match="no mapping"):
+        calls.finish(1, call)
+    assert ring.sent[1] == (Command.REMOVE_COUNTER, b"".join(n.to_bytes(8, "little") for n in (7, 101, 1)))
 
 
 def test_a_refused_or_fetched_call_is_not_taken_back(calls: Calls, ring: Ring) -> None:

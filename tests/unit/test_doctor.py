@@ -96,7 +96,12 @@ def test_a_directory_in_which_no_driver_can_be_used_is_an_error(
 
 def test_a_driver_that_lives_elsewhere_is_named(aeron_dir: Path, tmp_path: Path) -> None:
     healthy(aeron_dir)
-    assert str(aeron_dir) in found(tmp_path / "aeron-other", "directory.missing").remedy
+    other = tmp_path / "aeron-other"
+    assert str(aeron_dir) in found(other, "directory.missing").remedy
+    other.mkdir()
+    assert str(aeron_dir) in found(other, "directory.no-cnc").remedy
+    (other / "notes.txt").touch()
+    assert str(aeron_dir) in found(other, "directory.foreign").remedy
 
 
 def test_a_start_that_failed_is_told_from_one_that_is_going_on(aeron_dir: Path) -> None:

@@ -158,6 +158,7 @@ static void end_stream(apy_ipc_publication_t *publication)
     if (apy_load_relaxed_i64(publication->params.pub_lmt) > end) {
         apy_store_release_i64(publication->params.pub_lmt, end);
     }
+    apy_store_release_i64(publication->params.pub_pos, end);
     apy_store_release_i64(&publication->log.meta->end_of_stream_position, end);
 }
 
