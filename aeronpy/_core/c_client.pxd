@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from aeronpy._core.c_base cimport apy_clock_t, apy_idle_t
-from aeronpy._core.c_control cimport apy_cnc_t, apy_mpsc_ring_t
+from aeronpy._core.c_control cimport apy_cnc_t, apy_doorbell_t, apy_mpsc_ring_t
 from aeronpy._core.c_logbuffer cimport (
     apy_append_t, apy_exclusive_t, apy_log_meta_t, apy_log_t, apy_reserved_value_fn, iovec,
 )
@@ -56,6 +56,7 @@ cdef extern from "apy/publication.h" nogil:
         apy_exclusive_t exclusive
         int32_t is_exclusive
         int32_t is_closed
+    void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *bell)
     void apy_publication_init(apy_publication_t *publication, const apy_log_t *log, const int64_t *limit,
                               bint is_exclusive)
     void apy_publication_close(apy_publication_t *publication)

@@ -40,6 +40,7 @@ cdef class PublicationBase:
         self.mtu_length = log._log.mtu
         apy_publication_init(&self._publication, &log._log,
                              apy_counter_address(&core._cnc._cnc.counters, position_limit_id), is_exclusive)
+        apy_publication_set_bell(&self._publication, core._cnc._cnc.ring.bell)
 
     def __cinit__(self, *args, **kwargs):
         self._publication.is_closed = 1

@@ -55,7 +55,7 @@ cdef class CountersReader:
 
     cdef int _check_open(self) except -1:
         if not self._open:
-            raise _errors.StateError("the counters are closed")
+            raise _errors.StateError("the counters are closed: so is the client, or the file, that they were read with")
         if self._pid != getpid():
             raise _errors.StateError(f"the counters belong to process {self._pid}, this is its fork: open them again")
         return 0

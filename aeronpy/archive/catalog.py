@@ -78,7 +78,9 @@ class CatalogWriter:
         try:
             size = os.fstat(fd).st_size
             if not is_new and size < _HEADER.size:
-                raise CorruptError(f"{path} has {size} bytes: a catalog has {_HEADER.size} at least")
+                raise CorruptError(
+                    f"{path} has {size} bytes: a catalog has {_HEADER.size} at least: restore it from a copy"
+                )
             allocate(fd, path, capacity if is_new else size)
             file = mmap.mmap(fd, 0)
             if is_new:

@@ -287,9 +287,17 @@ class Conductor:
             subscription = self._resources.get(event.subscription_id)
         if not isinstance(subscription, Subscription):
             return
+        try:
+            log = self.logs.open(event.log_path)
+        except AeronError as error:
+            raise type(error)(
+                f"the image of session {event.session_id} on {subscription.channel} stream {event.stream_id} cannot be "
+                f"used here: {error}; its publisher waits for this subscription until that is closed",
+                error.code,
+            ) from error
         image = Image(
             self.core,
-            self.logs.open(event.log_path),
+            log,
             subscription=subscription,
             correlation_id=event.correlation_id,
             session_id=event.session_id,

@@ -41,6 +41,7 @@ class ChannelEndpoint:
         self.remote = channel.remote  # by now: names may get new addresses
         self.is_closing = False
         self._holds = 0
+        office.name_endpoint(endpoint_id, channel.text)
         settings = self._settings()
         self.so_sndbuf: int = settings["so_sndbuf"]
         self.so_rcvbuf: int = settings["so_rcvbuf"]

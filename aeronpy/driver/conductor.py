@@ -95,11 +95,12 @@ class DriverConductor:
                 self._core.wait(IDLE_NS)
 
     def do_work(self) -> int:
-        """Decide what is there now; returns how many events and finished jobs that were."""
+        """Decide what is there now; returns how many events, records and finished jobs that were."""
+        traced = self._office.drain_trace()
         found = self._core.poll_events(EVENTS_PER_POLL)
         for type_id, record in found:
             self._on_event(EventType(type_id), record)
-        return len(found) + self._tasks.advance() + self._office.naming.do_work()
+        return traced + len(found) + self._tasks.advance() + self._office.naming.do_work()
 
     def stop(self) -> None:
         """Make ``run`` return. Safe from any thread, and twice."""

@@ -35,7 +35,7 @@ _BY_COMMAND: Final = {
     command: LogEvent[f"CMD_IN_{command.name}"]
     for command in commands.CommandType
     if f"CMD_IN_{command.name}" in LogEvent.__members__
-} | {commands.CommandType.CLIENT_KEEPALIVE: LogEvent.CMD_IN_KEEPALIVE_CLIENT}
+}
 
 
 class _Waiting(NamedTuple):

@@ -17,6 +17,7 @@ from aeronpy.driver.names.suppliers import supply
 from aeronpy.driver.replies import Reply
 from aeronpy.driver.resource_agent import ResourceAgent
 from aeronpy.driver.session_ids import SessionIds, wrap_i32
+from aeronpy.driver.trace import Trace
 
 _log: Final = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ class Office:
             context.publication_reserved_session_id_high,
         )
         self.event_log = EventLog.of(context)
+        self._trace = None if self.event_log is None else Trace.of(core, self.event_log)
         self.logs = LogFiles(context, core.directory, agent, self.warn)
         self.naming = Naming(context, core, supply(context, core), self.note)
         self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
@@ -43,13 +45,24 @@ class Office:
             self.event_log.on_reply(reply)
         self.core.transmit(reply.type_id, reply.message)
 
+    def name_endpoint(self, endpoint_id: int, channel: str) -> None:
+        """The event log will speak of an endpoint by its channel."""
+        if self._trace is not None:
+            self._trace.name_endpoint(endpoint_id, channel)
+
+    def drain_trace(self) -> int:
+        """Hand to the event log what threads in C saw; how many records that were."""
+        return 0 if self._trace is None else self._trace.drain()
+
     def note(self, event: LogEvent, text: str) -> None:
         """A line in the event log, where there is one."""
         if self.event_log is not None:
             self.event_log.note(event, text)
 
     def close(self) -> None:
-        """No more lines."""
+        """The last lines."""
+        while self.drain_trace():
+            pass
         if self.event_log is not None:
             self.event_log.close()
 

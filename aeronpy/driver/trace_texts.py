@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from aeronpy._core import native
-from aeronpy.driver import frame_texts
+from aeronpy.driver import event_texts, frame_texts
+from aeronpy.driver.commands import CommandType
 from aeronpy.driver.log_events import FRAMES, LogEvent
 
 ChannelOf = Callable[[int], str]
@@ -19,7 +20,16 @@ _REVOKED: Final = struct.Struct("<qqii")
 NEIGHBORS: Final = frozenset({LogEvent.NAME_RESOLUTION_NEIGHBOR_ADDED, LogEvent.NAME_RESOLUTION_NEIGHBOR_REMOVED})
 RECEIVERS: Final = frozenset({LogEvent.FLOW_CONTROL_RECEIVER_ADDED, LogEvent.FLOW_CONTROL_RECEIVER_REMOVED})
 GAPS: Final = frozenset({LogEvent.NAK_SENT, LogEvent.NAK_RECEIVED, LogEvent.RESEND})
-TRACED: Final = FRAMES | NEIGHBORS | RECEIVERS | GAPS | {LogEvent.PUBLICATION_IMAGE_REVOKE}
+TRACED: Final = (
+    FRAMES
+    | NEIGHBORS
+    | RECEIVERS
+    | GAPS
+    | {
+        LogEvent.CMD_IN_KEEPALIVE_CLIENT,
+        LogEvent.PUBLICATION_IMAGE_REVOKE,
+    }
+)
 """Events that only threads in C see."""
 
 
@@ -43,6 +53,8 @@ def of_record(record: Record, channel_of: ChannelOf) -> str:
     event = LogEvent(record.event)
     if event in FRAMES:
         return f"address={native.format_address(record.address)} {frame_texts.of_frame(record.body)}"
+    if event is LogEvent.CMD_IN_KEEPALIVE_CLIENT:
+        return event_texts.of_command(CommandType.CLIENT_KEEPALIVE, record.body)
     if event in NEIGHBORS:
         return native.format_address(record.address)
     if event in RECEIVERS:

@@ -55,7 +55,7 @@ def _loss(session: Session) -> Verdict | None:
                 f"bytes, the first of {length} at {at}"
             )
             remedy = (
-                "it asks for them again (see NAKs below); if gaps stay: look at retransmits at the sender, at drops of "
+                "it asks for them again by NAKs; if gaps stay: look at retransmits at the sender, at drops of "
                 "the kernel and the network, raise so-rcvbuf, lower rcv-wnd"
             )
             return Verdict("loss", text, remedy)

@@ -164,7 +164,8 @@ def parse_catalog(path: Path, data: bytes) -> Catalog:
         )
     if length != _HEADER_BYTES or alignment < 8 or alignment & (alignment - 1):
         raise CorruptError(
-            f"{path}: header of {length} bytes with alignment {alignment}, expected 32 and a power of two"
+            f"{path}: header of {length} bytes with alignment {alignment}, expected 32 and a power of two: restore it "
+            "from a copy"
         )
     entries: list[RecordingDescriptor] = []
     at = _HEADER_BYTES
@@ -175,7 +176,8 @@ def parse_catalog(path: Path, data: bytes) -> Catalog:
         entry = _parse_entry(path, data, at, entry_length)
         if entries and entry.recording_id <= entries[-1].recording_id:
             raise CorruptError(
-                f"{path}: entry at {at} has recording id {entry.recording_id} after {entries[-1].recording_id}"
+                f"{path}: entry at {at} has recording id {entry.recording_id} after {entries[-1].recording_id}: "
+                "restore the catalog from a copy"
             )
         if next_recording_id != 0 and entry.recording_id >= next_recording_id:
             break  # being appended now
@@ -187,7 +189,10 @@ def parse_catalog(path: Path, data: bytes) -> Catalog:
 def _parse_entry(path: Path, data: bytes, at: int, length: int) -> RecordingDescriptor:
     body, end = at + _ENTRY_BYTES, at + _ENTRY_BYTES + length
     if end > len(data) or length < _DESCRIPTOR.size + 3 * _LENGTH.size:
-        raise CorruptError(f"{path}: entry at {at} says {length} bytes, the file ends at {len(data)}: is it truncated?")
+        raise CorruptError(
+            f"{path}: entry at {at} says {length} bytes, the file ends at {len(data)}: is it truncated? Copy it "
+            "again, or restore it"
+        )
     _, state, checksum = _ENTRY.unpack_from(data, at)
     control_session_id, correlation_id, recording_id, *numbers = _DESCRIPTOR.unpack_from(data, body)
     strings, broken = _parse_strings(data, body + _DESCRIPTOR.size, end)

@@ -55,6 +55,7 @@ def start(driver: MediaDriver, program: str) -> subprocess.Popen[str]:
     code = PROLOGUE + textwrap.dedent(program)
     return subprocess.Popen(
         [sys.executable, "-X", "faulthandler", "-c", code, driver.aeron_dir],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -333,6 +334,31 @@ def test_a_call_says_what_ended_the_client_before_its_handlers_do(shm_dir: Path)
         assert aeron.is_closed
         with pytest.raises(PublicationClosed, match="since the client ended: .* has been shutdown"):
             publication.send(b"x")
+
+
+def test_an_image_that_cannot_be_mapped_is_reported_with_what_it_means(driver: MediaDriver) -> None:
+    process = start(
+        driver,
+        """
+        import resource
+        other = Aeron.connect(aeron_dir=sys.argv[1], error_handler=lambda error: print(error, flush=True))
+        lonely = other.add_subscription("aeron:ipc?term-length=64k", 31)
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        print("READY", flush=True)
+        sys.stdin.readline()
+        """,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "READY\n"
+    with Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
+        publication = aeron.add_exclusive_publication(CHANNEL, 31)
+        told = process.stdout.readline()
+    assert f"the image of session {publication.session_id} on {CHANNEL} stream 31 cannot be used here" in told
+    assert "Too many open files" in told
+    assert "its publisher waits for this subscription until that is closed" in told
+    out, err = process.communicate("\n", timeout=DEADLINE_S)
+    assert (out, process.returncode) == ("", 0), err
 
 
 def test_an_own_counter_lives_when_its_object_is_dropped(driver: MediaDriver) -> None:

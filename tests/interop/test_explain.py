@@ -160,10 +160,11 @@ def test_each_driver_explains_its_side(drivers: Callable[[Make], Driver]) -> Non
         assert subscription.images[0].position == 0
 
 
-def test_an_open_gap_is_shown_with_its_place(java_host: Callable[[], JavaHost]) -> None:
+@pytest.mark.parametrize("make", ["c", "ours"])
+def test_an_open_gap_is_shown_with_its_place(java_host: Callable[[], JavaHost], make: Make) -> None:
     stage = Stage(java_host)
     try:
-        aeron_dir, channel = stage.driver("c", settings=LOSS).aeron_dir, udp(free_port())
+        aeron_dir, channel = stage.driver(make, settings=LOSS).aeron_dir, udp(free_port())
         with Aeron.connect(aeron_dir=str(aeron_dir)) as aeron:
             # A gap is asked for after a second, so that it stays open while it is looked at.
             subscription = aeron.add_subscription(f"{channel}|nak-delay=1s", STREAM)

@@ -14,6 +14,7 @@ from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANNEL = "aeron:ipc?term-length=64k"
+DEADLINE_S = 20.0
 STREAMS = itertools.count(1001)
 Pair = tuple[ExclusivePublication, Subscription]
 

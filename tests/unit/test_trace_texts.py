@@ -103,6 +103,7 @@ def test_a_second_resolution_stands_behind_the_first_ones_padding() -> None:
             f"revokedPos=96 sessionId=15 streamId=7 channel={CHANNEL}",
         ),
         (LogEvent.NAME_RESOLUTION_NEIGHBOR_ADDED, PEER, b"", "127.0.0.1:24871"),
+        (LogEvent.CMD_IN_KEEPALIVE_CLIENT, b"", struct.pack("<qq", 4, -1), "clientId=4 correlationId=-1"),
         (LogEvent.FRAME_OUT, PEER, FRAMES[3][0], f"address=127.0.0.1:24871 {FRAMES[3][1]}"),
     ],
 )
@@ -117,4 +118,4 @@ def test_records_are_worded_as_the_c_driver_words_them(
 def test_the_core_traces_nothing_but_what_it_alone_sees() -> None:
     assert mask_of(frozenset({LogEvent.CMD_OUT_ERROR})) == 0
     assert mask_of(frozenset({LogEvent.CMD_OUT_ERROR, LogEvent.FRAME_OUT, LogEvent.RESEND})) == 1 << 2 | 1 << 55
-    assert len(TRACED) == 10
+    assert len(TRACED) == 11

@@ -208,6 +208,9 @@ static int update_resources(apy_conductor_t *conductor, int64_t now_ns)
 static void keep_pace(apy_conductor_t *conductor, int64_t now_ns)
 {
     apy_pace_t *pace = &conductor->pace;
+    if (apy_doorbell_take(conductor->commands->bell)) {
+        apy_store_release_i64(&conductor->context->park_max_ns, apy_pace_hurry(pace));
+    }
     if (!apy_pace_is_due(pace, now_ns)) {
         return;
     }

@@ -169,6 +169,9 @@ static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int cou
     if (rc < 0) {
         return rc;
     }
+    if (driver->runner_count == 0) { /* the one with the conductor, which moves limits */
+        idle.bell = driver->cnc.ring.bell;
+    }
     driver->runners[driver->runner_count].park_max_ns = &driver->context.park_max_ns;
     const char *name = settings->thread_name != NULL ? settings->thread_name : agents[0].role_name;
     apy_agent_runner_t *runner = &driver->runners[driver->runner_count];
