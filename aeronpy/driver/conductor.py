@@ -112,6 +112,7 @@ class DriverConductor:
         self._agent.close()
         self._tasks.close()
         self._office.naming.close()
+        self._core.stop()  # or the event log would have no end while streams flow
         self._office.close()
 
     # --- commands ---

@@ -34,10 +34,16 @@ class Office:
             context.publication_reserved_session_id_high,
         )
         self.event_log = EventLog.of(context)
-        self._trace = None if self.event_log is None else Trace.of(core, self.event_log)
-        self.logs = LogFiles(context, core.directory, agent, self.warn)
-        self.naming = Naming(context, core, supply(context, core), self.note)
-        self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
+        self._trace: Trace | None = None
+        try:
+            if self.event_log is not None:
+                self._trace = Trace.of(core, self.event_log)
+            self.logs = LogFiles(context, core.directory, agent, self.warn)
+            self.naming = Naming(context, core, supply(context, core), self.note)
+            self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
+        except BaseException:
+            self.close()
+            raise
 
     def send(self, reply: Reply) -> None:
         """Tell all clients."""
@@ -60,7 +66,7 @@ class Office:
             self.event_log.note(event, text)
 
     def close(self) -> None:
-        """The last lines."""
+        """Write the last lines, after all threads that something is traced of."""
         while self.drain_trace():
             pass
         if self.event_log is not None:

@@ -243,7 +243,7 @@ int apy_conductor_do_work(void *state)
 
     int work = 0;
     if (now_ns - conductor->timer_deadline_ns >= 0) {
-        conductor->timer_deadline_ns = now_ns + conductor->context->config.timer_interval_ns;
+        conductor->timer_deadline_ns = apy_time_after(now_ns, conductor->context->config.timer_interval_ns);
         work += apy_core_on_timer(conductor, now_ns);
     }
     work += read_commands(conductor);

@@ -184,10 +184,10 @@ static void init_delay(apy_nak_delay_t *delay, const apy_driver_config_t *config
         const uint64_t seed = (uint64_t)receiver_id ^ ((uint64_t)now_ns * 31 + (uint64_t)params->correlation_id);
         apy_nak_delay_random(delay, config->nak_multicast_max_backoff_ns, config->nak_multicast_group_size, seed);
     } else if (params->nak_delay_ns >= 0) {
-        apy_nak_delay_fixed(delay, params->nak_delay_ns, params->nak_delay_ns * ratio);
+        apy_nak_delay_fixed(delay, params->nak_delay_ns, apy_time_times(params->nak_delay_ns, ratio));
     } else {
         const int64_t first = config->nak_unicast_delay_ns > 1000 ? config->nak_unicast_delay_ns : 1000;
-        apy_nak_delay_fixed(delay, first, first * ratio);
+        apy_nak_delay_fixed(delay, first, apy_time_times(first, ratio));
     }
 }
 

@@ -70,7 +70,8 @@ static void update_transports(apy_image_t *image, int64_t now_ns)
     for (int32_t i = 0; i < image->receiver.connection_count; i++) {
         const apy_image_connection_t *connection = &image->receiver.connections[i];
         count += connection->destination != NULL &&
-                 now_ns < connection->time_of_last_frame_ns + image->context->config.image_liveness_timeout_ns;
+                 now_ns < apy_time_after(connection->time_of_last_frame_ns,
+                                         image->context->config.image_liveness_timeout_ns);
     }
     if (count != image->receiver.active_transport_count) {
         image->receiver.active_transport_count = count;
@@ -93,7 +94,7 @@ static int answer_with_sm(apy_image_t *image, bool is_timed_out, int64_t now_ns)
     image->receiver.sm_change_seen = change;
     image->receiver.last_sm_position = position;
     image->receiver.overrun_threshold = position + image->log.term_length / 2;
-    image->receiver.sm_deadline_ns = now_ns + image->context->config.status_message_timeout_ns;
+    image->receiver.sm_deadline_ns = apy_time_after(now_ns, image->context->config.status_message_timeout_ns);
     update_transports(image, now_ns);
     return sent;
 }
@@ -136,7 +137,7 @@ static int answer_with_error(apy_image_t *image, bool is_timed_out, int64_t now_
     if (!is_timed_out) {
         return 0;
     }
-    image->receiver.sm_deadline_ns = now_ns + image->context->config.status_message_timeout_ns;
+    image->receiver.sm_deadline_ns = apy_time_after(now_ns, image->context->config.status_message_timeout_ns);
     return send_error(image);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "apy/atomic.h"
+#include "apy/clock.h"
 
 #define INITIAL_WINDOW_LENGTH 131072 /* the protocol's default, whatever is configured */
 #define RECEIVERS_MAX 1024           /* of one publication; ids come from the network */
@@ -51,7 +52,7 @@ static void tell_count(apy_flow_control_t *flow_control)
 static int64_t cap_of(apy_flow_control_t *flow_control, int64_t now_ns)
 {
     if (flow_control->setup_cap != NO_CAP &&
-        flow_control->time_of_setup_ns + flow_control->params.receiver_timeout_ns < now_ns) {
+        apy_time_after(flow_control->time_of_setup_ns, flow_control->params.receiver_timeout_ns) < now_ns) {
         flow_control->setup_cap = NO_CAP;
     }
     return flow_control->setup_cap == NO_CAP ? INT64_MAX : flow_control->setup_cap;
@@ -120,7 +121,8 @@ static int64_t on_group_idle(apy_flow_control_t *flow_control, int64_t limit, in
     int64_t least = cap_of(flow_control, now_ns);
     for (int32_t i = count - 1; i >= 0; i--) {
         apy_flow_receiver_t *receiver = &flow_control->receivers[i];
-        if (receiver->is_gone || receiver->time_of_last_sm_ns + flow_control->params.receiver_timeout_ns < now_ns) {
+        if (receiver->is_gone ||
+            apy_time_after(receiver->time_of_last_sm_ns, flow_control->params.receiver_timeout_ns) < now_ns) {
             const int64_t receiver_id = receiver->receiver_id;
             *receiver = flow_control->receivers[--flow_control->receiver_count];
             tell_change(flow_control, false, receiver_id);
