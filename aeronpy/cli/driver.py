@@ -17,7 +17,7 @@ from aeronpy import __version__
 from aeronpy.client.context import Context
 from aeronpy.config import load_properties, nearest_text, variable_of
 from aeronpy.driver import MediaDriver, MediaDriverContext, ThreadingMode
-from aeronpy.driver.options import WITHOUT_EFFECT
+from aeronpy.driver.settings.options import WITHOUT_EFFECT
 from aeronpy.errors import AeronError
 
 EXIT_FAILED: Final = 1

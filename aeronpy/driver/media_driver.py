@@ -15,9 +15,11 @@ from typing import Any, ClassVar, Final, Self
 from aeronpy import __version__
 from aeronpy._core.native import DriverCore
 from aeronpy.diagnosis import diagnosed
-from aeronpy.driver import directory, resource_agent, start_checks, system_counters
-from aeronpy.driver.conductor import DriverConductor
-from aeronpy.driver.context import MS, MediaDriverContext, ThreadingMode
+from aeronpy.driver import directory, system_counters
+from aeronpy.driver.conductor import resource_agent
+from aeronpy.driver.conductor.conductor import DriverConductor
+from aeronpy.driver.settings import start_checks
+from aeronpy.driver.settings.context import MS, MediaDriverContext, ThreadingMode
 from aeronpy.errors import StateError
 
 _log: Final = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aeronpy.driver.context import ThreadingMode
+from aeronpy.driver.settings.context import ThreadingMode
 from aeronpy.uri import format_duration
 
 AERON_VERSION: Final = (1 << 16) | (53 << 8) | 0

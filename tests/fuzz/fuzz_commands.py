@@ -4,9 +4,9 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["aeronpy.driver.commands", "aeronpy.client.protocol"]):
+with atheris.instrument_imports(include=["aeronpy.driver.conductor.commands", "aeronpy.client.protocol"]):
     from aeronpy.client import protocol
-    from aeronpy.driver import commands
+    from aeronpy.driver.conductor import commands
     from aeronpy.errors import AeronError, CorruptError
 
 EVENTS = (

@@ -5,7 +5,7 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["aeronpy.uri", "aeronpy.driver.channel_values"]):
+with atheris.instrument_imports(include=["aeronpy.uri", "aeronpy.driver.channels.channel_values"]):
     from aeronpy.errors import ChannelError
     from aeronpy.uri import ChannelUri
 

@@ -8,10 +8,10 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeronpy.driver import commands
-from aeronpy.driver.channel_values import parse_channel
-from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.publication_params import PublicationParams
+from aeronpy.driver.channels.channel_values import parse_channel
+from aeronpy.driver.conductor import commands
+from aeronpy.driver.publications.publication_params import PublicationParams
+from aeronpy.driver.settings.context import MediaDriverContext
 from aeronpy.errors import RegistrationError
 
 CONTEXT = MediaDriverContext(environment={})

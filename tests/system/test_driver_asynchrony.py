@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from aeronpy.driver import MediaDriver
-from aeronpy.driver.resource_agent import THREAD_NAME
+from aeronpy.driver.conductor.resource_agent import THREAD_NAME
 from tests.system import protocol_client as p
 from tests.system import slow_names
 from tests.system.conftest import SHORT

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from aeronpy import Aeron
-from aeronpy.driver import MediaDriver, event_log
+from aeronpy.driver import MediaDriver
+from aeronpy.driver.event_log import event_log
 from aeronpy.errors import AeronError, ArgumentError
 from tests.system.conftest import SHORT
 from tests.waiting import until

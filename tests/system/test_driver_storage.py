@@ -11,7 +11,7 @@ import pytest
 from aeronpy import Aeron
 from aeronpy._core.native import CncFile, ErrorRecord
 from aeronpy.driver import MediaDriver, directory
-from aeronpy.driver.option_values import IDLE_STRATEGIES
+from aeronpy.driver.settings.option_values import IDLE_STRATEGIES
 from aeronpy.errors import RegistrationError
 from tests.system.conftest import SHORT
 from tests.waiting import until

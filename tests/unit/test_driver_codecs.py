@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from aeronpy.driver import commands, events, replies
-from aeronpy.driver.commands import CommandType
+from aeronpy.driver.conductor import commands, events, replies
+from aeronpy.driver.conductor.commands import CommandType
 from aeronpy.errors import RegistrationError
 
 PREFIX = struct.pack("<qq", 11, 22)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.loss import Gaps, Loss, parse_loss
+from aeronpy.driver.settings.context import MediaDriverContext
+from aeronpy.driver.settings.loss import Gaps, Loss, parse_loss
 from aeronpy.errors import ArgumentError
 
 

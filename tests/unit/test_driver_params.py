@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from aeronpy.driver.channel_values import parse_channel
-from aeronpy.driver.context import MediaDriverContext, ThreadingMode
-from aeronpy.driver.counters import stream_key
-from aeronpy.driver.publication_params import PublicationParams
-from aeronpy.driver.session_ids import SessionIds
+from aeronpy.driver.channels.channel_values import parse_channel
+from aeronpy.driver.conductor.counters import stream_key
+from aeronpy.driver.publications.publication_params import PublicationParams
+from aeronpy.driver.publications.session_ids import SessionIds
+from aeronpy.driver.settings.context import MediaDriverContext, ThreadingMode
 from aeronpy.driver.system_counters import labels
 from aeronpy.errors import ArgumentError, RegistrationError
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from aeronpy.driver import MediaDriverContext, replies
-from aeronpy.driver.event_log import EventLog
-from aeronpy.driver.log_events import FRAMES, LogEvent, parse_events
+from aeronpy.driver import MediaDriverContext
+from aeronpy.driver.conductor import replies
+from aeronpy.driver.event_log.event_log import EventLog
+from aeronpy.driver.event_log.log_events import FRAMES, LogEvent, parse_events
 
 ADD = struct.pack("<qqii", 1, 3, 7, 9) + b"aeron:ipc"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from aeronpy.driver.channel_values import parse_channel
-from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.flow_control import FlowControl, FlowControlKind
-from aeronpy.driver.udp_channel import UdpChannel
+from aeronpy.driver.channels.channel_values import parse_channel
+from aeronpy.driver.channels.udp_channel import UdpChannel
+from aeronpy.driver.publications.flow_control import FlowControl, FlowControlKind
+from aeronpy.driver.settings.context import MediaDriverContext
 from aeronpy.errors import RegistrationError
 
 GROUP = "aeron:udp?endpoint=224.20.30.39:24326|interface=127.0.0.1"

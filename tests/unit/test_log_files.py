@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from aeronpy.driver import MediaDriverContext
-from aeronpy.driver.log_files import LogFiles
-from aeronpy.driver.resource_agent import ResourceAgent
+from aeronpy.driver.conductor.log_files import LogFiles
+from aeronpy.driver.conductor.resource_agent import ResourceAgent
 
 
 def files(tmp_path: Path, agent: ResourceAgent, limit: int = 1) -> LogFiles:

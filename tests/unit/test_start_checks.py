@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aeronpy.driver import MediaDriverContext
-from aeronpy.driver.start_checks import check_cpuset, check_sockets
+from aeronpy.driver.settings.start_checks import check_cpuset, check_sockets
 from aeronpy.errors import ArgumentError
 
 AGENTS = ("conductor", "sender", "receiver", "native_resource_agent")

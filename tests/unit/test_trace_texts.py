@@ -6,10 +6,10 @@ import struct
 
 import pytest
 
-from aeronpy.driver.addresses import Address
-from aeronpy.driver.frame_texts import of_frame
-from aeronpy.driver.log_events import LogEvent
-from aeronpy.driver.trace_texts import TRACED, Record, mask_of, of_record
+from aeronpy.driver.channels.addresses import Address
+from aeronpy.driver.event_log.frame_texts import of_frame
+from aeronpy.driver.event_log.log_events import LogEvent
+from aeronpy.driver.event_log.trace_texts import TRACED, Record, mask_of, of_record
 
 PEER = Address("127.0.0.1", 24871).pack()
 CHANNEL = "aeron:udp?endpoint=localhost:24871|term-length=64k"

@@ -7,12 +7,12 @@ import struct
 
 import pytest
 
-from aeronpy.driver import addresses
-from aeronpy.driver.addresses import Address, Interface, find_interface
-from aeronpy.driver.channel_values import parse_channel
-from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.udp_channel import ControlMode, UdpChannel
-from aeronpy.driver.wildcard_ports import WildcardPorts
+from aeronpy.driver.channels import addresses
+from aeronpy.driver.channels.addresses import Address, Interface, find_interface
+from aeronpy.driver.channels.channel_values import parse_channel
+from aeronpy.driver.channels.udp_channel import ControlMode, UdpChannel
+from aeronpy.driver.channels.wildcard_ports import WildcardPorts
+from aeronpy.driver.settings.context import MediaDriverContext
 from aeronpy.errors import RegistrationError
 
 UP, LOOPBACK, MULTICAST = 0x1, 0x8, 0x1000

@@ -6,7 +6,7 @@ import struct
 from typing import Final, NamedTuple
 
 from aeronpy._core.native import DriverCore
-from aeronpy.driver.addresses import resolve_host
+from aeronpy.driver.channels.addresses import resolve_host
 from aeronpy.driver.names.resolver import NameResolver
 from aeronpy.errors import ArgumentError
 

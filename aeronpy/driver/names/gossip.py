@@ -10,11 +10,11 @@ from collections import deque
 from typing import Final
 
 from aeronpy._core.native import DriverCore, GossipCore
-from aeronpy.driver.addresses import Address, find_interface, resolve_address
-from aeronpy.driver.context import MS, MediaDriverContext, ThreadingMode
-from aeronpy.driver.counters import CounterType
+from aeronpy.driver.channels.addresses import Address, find_interface, resolve_address
+from aeronpy.driver.conductor.counters import CounterType
+from aeronpy.driver.conductor.resource_agent import THREAD_NAME
 from aeronpy.driver.names.resolver import NameResolver, SystemResolver
-from aeronpy.driver.resource_agent import THREAD_NAME
+from aeronpy.driver.settings.context import MS, MediaDriverContext, ThreadingMode
 from aeronpy.errors import AeronError, ArgumentError
 
 BOOTSTRAPS_MAX: Final = 20

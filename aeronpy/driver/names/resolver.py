@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aeronpy.driver.addresses import resolve_host
+from aeronpy.driver.channels.addresses import resolve_host
 
 
 class NameResolver:

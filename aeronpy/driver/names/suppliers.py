@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 
 from aeronpy._core.native import DriverCore
-from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.names.csv_table import CsvTableResolver
 from aeronpy.driver.names.gossip import GossipResolver
 from aeronpy.driver.names.resolver import NameResolver, SystemResolver
+from aeronpy.driver.settings.context import MediaDriverContext
 from aeronpy.errors import ArgumentError
 
 

@@ -7,7 +7,7 @@
 
 /*
  * conductor_event is what the conductor core asks Python to decide, as records of its event ring. The
- * layouts are read by aeronpy/driver/events.py.
+ * layouts are read by aeronpy/driver/conductor/events.py.
  */
 
 enum {

@@ -1,0 +1,1 @@
+"""Channels as sockets need them: addresses, ports, who shares a socket."""

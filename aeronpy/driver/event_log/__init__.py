@@ -1,0 +1,1 @@
+"""What a driver does, in lines for people."""

@@ -1,0 +1,1 @@
+"""What is read: subscriptions of every kind, the sockets they hear, the images that come in."""
