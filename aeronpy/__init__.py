@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from aeronpy.client.aeron import request_driver_termination as request_driver_termination
     from aeronpy.client.counter import Counter as Counter
     from aeronpy.client.message import Message as Message
-    from aeronpy.client.protocol import ErrorCode as ErrorCode
     from aeronpy.client.protocol import PublicationError as PublicationError
     from aeronpy.client.publication import ExclusivePublication as ExclusivePublication
     from aeronpy.client.publication import Publication as Publication
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from aeronpy.client.values import OfferResult as OfferResult
     from aeronpy.driver import MediaDriver as MediaDriver
     from aeronpy.driver import ThreadingMode as ThreadingMode
+    from aeronpy.protocol import ErrorCode as ErrorCode
     from aeronpy.uri import Channel as Channel
 
 __version__ = "0.1.0"
@@ -55,7 +55,7 @@ _HOMES: Final = {
     "request_driver_termination": "aeronpy.client.aeron",
     "Counter": "aeronpy.client.counter",
     "Message": "aeronpy.client.message",
-    "ErrorCode": "aeronpy.client.protocol",
+    "ErrorCode": "aeronpy.protocol",
     "PublicationError": "aeronpy.client.protocol",
     "ExclusivePublication": "aeronpy.client.publication",
     "Publication": "aeronpy.client.publication",

@@ -13,10 +13,10 @@ from aeronpy.client.conductor import Conductor
 from aeronpy.client.context import ImageHandler
 from aeronpy.client.counter import Counter
 from aeronpy.client.handlers import Kind
-from aeronpy.client.protocol import Command
 from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.errors import ArgumentError
+from aeronpy.protocol import CommandType
 
 if TYPE_CHECKING:
     from aeronpy.client.aeron import Aeron
@@ -35,7 +35,7 @@ class Adds:
     def begin(  # noqa: PLR0917
         self,
         kind: type,
-        command: Command,
+        command: CommandType,
         body: Body,
         make: Callable[[int, bytes], object],
         what: str,
@@ -53,7 +53,7 @@ class Adds:
         is_exclusive = kind is ExclusivePublication
         return self.begin(
             kind,
-            Command.ADD_EXCLUSIVE_PUBLICATION if is_exclusive else Command.ADD_PUBLICATION,
+            CommandType.ADD_EXCLUSIVE_PUBLICATION if is_exclusive else CommandType.ADD_PUBLICATION,
             lambda client, correlation: protocol.add_publication(client, correlation, stream_id, text),
             lambda _kind, body: self._make_publication(kind, text, body),
             f"add {'exclusive ' if is_exclusive else ''}publication {text} stream {stream_id}",
@@ -105,7 +105,7 @@ class Adds:
 
         return self.begin(
             Subscription,
-            Command.ADD_SUBSCRIPTION,
+            CommandType.ADD_SUBSCRIPTION,
             lambda client, correlation: protocol.add_subscription(client, correlation, stream_id, text),
             make,
             f"add subscription {text} stream {stream_id}",
@@ -131,7 +131,7 @@ class Adds:
         self._check_counter(type_id, key, label)
         return self.begin(
             Counter,
-            Command.ADD_COUNTER,
+            CommandType.ADD_COUNTER,
             lambda client, correlation: protocol.add_counter(client, correlation, type_id, key, label),
             lambda _kind, body: self._make_counter(body, None),
             f"add counter {label!r} of type {type_id}",
@@ -147,7 +147,7 @@ class Adds:
 
         return self.begin(
             Counter,
-            Command.ADD_STATIC_COUNTER,
+            CommandType.ADD_STATIC_COUNTER,
             body,
             lambda _kind, body: self._make_counter(body, registration_id),
             f"add static counter {label!r} of type {type_id}",
@@ -158,7 +158,7 @@ class Adds:
         check_i32("stream_id", stream_id)
         return self.begin(
             int,
-            Command.GET_NEXT_AVAILABLE_SESSION_ID,
+            CommandType.GET_NEXT_AVAILABLE_SESSION_ID,
             lambda client, correlation: protocol.next_session_id(client, correlation, stream_id),
             lambda _kind, body: protocol.parse_pair(body)[1],
             f"next session id of stream {stream_id}",

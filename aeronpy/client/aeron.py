@@ -17,13 +17,13 @@ from aeronpy.client.context import CloseHandler, CounterHandler, ImageHandler, P
 from aeronpy.client.counter import Counter
 from aeronpy.client.handlers import Handler, Kind
 from aeronpy.client.invoked import ConductorAgent
-from aeronpy.client.protocol import Command
 from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.client.version import VERSION
 from aeronpy.config import default_aeron_dir
 from aeronpy.diagnosis import diagnosed
 from aeronpy.errors import ArgumentError, StateError
+from aeronpy.protocol import CommandType
 
 R = TypeVar("R")
 _CONTROL_PROTOCOL_COUNTER: Final = 43
@@ -370,4 +370,4 @@ def request_driver_termination(aeron_dir: str | None = None, token: bytes = b"",
         commit="aeronpy",
     )
     body = protocol.terminate_driver(core.client_id, core.next_correlation_id(), token)
-    core.command(Command.TERMINATE_DRIVER, body)
+    core.command(CommandType.TERMINATE_DRIVER, body)

@@ -9,8 +9,8 @@ from typing import Final, Protocol, runtime_checkable
 
 from aeronpy._core.native import ClientCore, Waiter
 from aeronpy.client import protocol
-from aeronpy.client.protocol import Command
 from aeronpy.errors import DriverTimeout, RegistrationError, StateError
+from aeronpy.protocol import CommandType
 
 
 @runtime_checkable
@@ -21,23 +21,23 @@ class Closeable(Protocol):
         """Take it away."""
 
 
-Undo = Callable[[int, int, int], tuple[Command, bytes]]
+Undo = Callable[[int, int, int], tuple[CommandType, bytes]]
 
 
-def undo_publication(client_id: int, correlation_id: int, registration_id: int) -> tuple[Command, bytes]:
+def undo_publication(client_id: int, correlation_id: int, registration_id: int) -> tuple[CommandType, bytes]:
     """What takes an added publication back."""
     body = protocol.remove_publication(client_id, correlation_id, registration_id, False)
-    return Command.REMOVE_PUBLICATION, body
+    return CommandType.REMOVE_PUBLICATION, body
 
 
-def undo_subscription(client_id: int, correlation_id: int, registration_id: int) -> tuple[Command, bytes]:
+def undo_subscription(client_id: int, correlation_id: int, registration_id: int) -> tuple[CommandType, bytes]:
     """What takes an added subscription back."""
-    return Command.REMOVE_SUBSCRIPTION, protocol.remove(client_id, correlation_id, registration_id)
+    return CommandType.REMOVE_SUBSCRIPTION, protocol.remove(client_id, correlation_id, registration_id)
 
 
-def undo_counter(client_id: int, correlation_id: int, registration_id: int) -> tuple[Command, bytes]:
+def undo_counter(client_id: int, correlation_id: int, registration_id: int) -> tuple[CommandType, bytes]:
     """What takes an added counter back."""
-    return Command.REMOVE_COUNTER, protocol.remove(client_id, correlation_id, registration_id)
+    return CommandType.REMOVE_COUNTER, protocol.remove(client_id, correlation_id, registration_id)
 
 
 class Call:
@@ -69,11 +69,11 @@ class Calls:
         self._timeout_ms: Final = timeout_ms
         self._calls: Final[dict[int, Call]] = {}
         self._notes: Final[dict[int, _Note]] = {}
-        self._unsent: Final[deque[tuple[int, Command, bytes]]] = deque()
+        self._unsent: Final[deque[tuple[int, CommandType, bytes]]] = deque()
         # Waits with the caller's own work, in a client without threads; set by the conductor.
         self.wait_by_work: Callable[[Waiter, float], bool] | None = None
 
-    def begin(self, command: Command, body: bytes, correlation_id: int, call: Call) -> None:
+    def begin(self, command: CommandType, body: bytes, correlation_id: int, call: Call) -> None:
         """Send a command whose answer will be made into something."""
         self._calls[correlation_id] = call
         try:
@@ -142,7 +142,7 @@ class Calls:
             command, body = call.undo(self._core.client_id, undo_id, correlation_id)
             self.note(undo_id, command, body, f"take back {call.what}", may_fail=True)
 
-    def note(self, correlation_id: int, command: Command, body: bytes, what: str, may_fail: bool = False) -> None:
+    def note(self, correlation_id: int, command: CommandType, body: bytes, what: str, may_fail: bool = False) -> None:
         """Send a command whose answer is only noted. Never fails for want of room: it is sent later then."""
         self._notes[correlation_id] = _Note(what, may_fail)
         try:

@@ -21,10 +21,10 @@ from aeronpy.client.counter import Counter
 from aeronpy.client.ends import end_error
 from aeronpy.client.handlers import Handlers, Kind
 from aeronpy.client.logs import Logs
-from aeronpy.client.protocol import Command, ErrorCode, Event
 from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.errors import AeronError, ChannelEndpointError, RegistrationError, StateError
+from aeronpy.protocol import CommandType, ErrorCode, ReplyType
 
 _log: Final = logging.getLogger("aeronpy")
 
@@ -143,7 +143,7 @@ class Conductor:
             return end_error(*termination, self.core.cnc, self.context.driver_timeout_ms)
         return self.ended
 
-    def begin(self, command: Command, body: Callable[[int, int], bytes], call: Call) -> int:
+    def begin(self, command: CommandType, body: Callable[[int, int], bytes], call: Call) -> int:
         """Send a command, made of the client's id and its own, whose answer becomes something; returns its id.
 
         Raises what ended the client, StateError once closed, CapacityError.
@@ -157,7 +157,7 @@ class Conductor:
             raise
         return correlation_id
 
-    def ask(self, command: Command, body: Callable[[int, int], bytes], what: str) -> int:
+    def ask(self, command: CommandType, body: Callable[[int, int], bytes], what: str) -> int:
         """Send a command that is answered with done or not, and wait; returns its id. Raises as `Calls.finish`."""
         call = Call(int, lambda _event, _body: True, what)
         correlation_id = self.begin(command, body, call)
@@ -193,21 +193,21 @@ class Conductor:
     # --- events ---
 
     def _on_event(self, kind: int, body: bytes) -> None:
-        if kind == Event.ON_AVAILABLE_IMAGE:
+        if kind == ReplyType.ON_AVAILABLE_IMAGE:
             self._on_available_image(protocol.AvailableImage.parse(body))
-        elif kind == Event.ON_UNAVAILABLE_IMAGE:
+        elif kind == ReplyType.ON_UNAVAILABLE_IMAGE:
             self._on_unavailable_image(*protocol.parse_unavailable_image(body))
-        elif kind == Event.ON_ERROR:
+        elif kind == ReplyType.ON_ERROR:
             self._on_error(*protocol.parse_error(body))
-        elif kind == Event.ON_UNAVAILABLE_COUNTER:
+        elif kind == ReplyType.ON_UNAVAILABLE_COUNTER:
             self._on_counter(Kind.UNAVAILABLE_COUNTER, body)
-        elif kind == Event.ON_PUBLICATION_ERROR:
+        elif kind == ReplyType.ON_PUBLICATION_ERROR:
             self._on_publication_error(protocol.PublicationError.parse(body))
-        elif kind == Event.CLIENT_TERMINATED:
+        elif kind == protocol.CLIENT_TERMINATED:
             self._on_terminated()
         else:
             self._complete(protocol.parse_id(body), kind, body)
-            if kind == Event.ON_COUNTER_READY:
+            if kind == ReplyType.ON_COUNTER_READY:
                 self._on_counter(Kind.AVAILABLE_COUNTER, body)
 
     def _complete(self, correlation_id: int, kind: int, body: bytes) -> None:
@@ -353,7 +353,7 @@ class Conductor:
             self.logs.linger(resource, linger_ns)
         return True
 
-    def close_resource(self, resource: Resource, command: Command, body: Callable[[int], bytes]) -> None:
+    def close_resource(self, resource: Resource, command: CommandType, body: Callable[[int], bytes]) -> None:
         """Close a resource here and tell the driver; the driver's answer is only noted."""
         if self.core.is_forked or not self._mark_closed(resource, EXPLICIT_CLOSE_LINGER_NS):
             return

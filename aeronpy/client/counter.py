@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aeronpy._core.native import ClientCore, CounterBase
 from aeronpy.client import protocol
-from aeronpy.client.protocol import Command
+from aeronpy.protocol import CommandType
 
 if TYPE_CHECKING:
     from aeronpy.client.conductor import Conductor
@@ -39,7 +39,7 @@ class Counter(CounterBase):
             return
         self._conductor.close_resource(
             self,
-            Command.REMOVE_COUNTER,
+            CommandType.REMOVE_COUNTER,
             lambda correlation_id: protocol.remove(core.client_id, correlation_id, self.registration_id),
         )
 

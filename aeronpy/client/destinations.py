@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from aeronpy.client import protocol
 from aeronpy.client.arguments import channel_text
-from aeronpy.client.protocol import Command
+from aeronpy.protocol import CommandType
 
 if TYPE_CHECKING:
     from aeronpy.client.conductor import Conductor
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Destinations:
     """What publications and subscriptions with ``control-mode=manual`` share."""
 
-    _ADD: ClassVar[Command]
-    _REMOVE: ClassVar[Command]
+    _ADD: ClassVar[CommandType]
+    _REMOVE: ClassVar[CommandType]
 
     def _live_owner(self) -> Conductor:
         """The conductor of one that is open."""
@@ -26,7 +26,7 @@ class Destinations:
         """The id under which the driver keeps the destinations."""
         raise NotImplementedError
 
-    def _send(self, command: Command, destination: str | int, wait: bool) -> int:
+    def _send(self, command: CommandType, destination: str | int, wait: bool) -> int:
         conductor = self._live_owner()
 
         def body(client_id: int, correlation_id: int) -> bytes:

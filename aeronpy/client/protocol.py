@@ -5,84 +5,18 @@ from __future__ import annotations
 import ipaddress
 import struct
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
 from aeronpy.errors import CorruptError
+
+# What the client's own core tells beside the driver's replies.
+CLIENT_TERMINATED: Final = -2
 
 MIN_REJECT_LENGTH: Final = 40
 # The protocol takes 1023, but from 1012 on the C driver's conductor stops for ever with a network image.
 MAX_REASON_LENGTH: Final = 1011
 MAX_KEY_LENGTH: Final = 112
 MAX_LABEL_LENGTH: Final = 380
-
-
-class Command(IntEnum):
-    """Ids of commands."""
-
-    ADD_PUBLICATION = 0x01
-    REMOVE_PUBLICATION = 0x02
-    ADD_EXCLUSIVE_PUBLICATION = 0x03
-    ADD_SUBSCRIPTION = 0x04
-    REMOVE_SUBSCRIPTION = 0x05
-    ADD_DESTINATION = 0x07
-    REMOVE_DESTINATION = 0x08
-    ADD_COUNTER = 0x09
-    REMOVE_COUNTER = 0x0A
-    ADD_RCV_DESTINATION = 0x0C
-    REMOVE_RCV_DESTINATION = 0x0D
-    TERMINATE_DRIVER = 0x0E
-    ADD_STATIC_COUNTER = 0x0F
-    REJECT_IMAGE = 0x10
-    REMOVE_DESTINATION_BY_ID = 0x11
-    GET_NEXT_AVAILABLE_SESSION_ID = 0x12
-
-
-class Event(IntEnum):
-    """Ids of events; CLIENT_TERMINATED is the client core's own."""
-
-    CLIENT_TERMINATED = -2
-    ON_ERROR = 0x0F01
-    ON_AVAILABLE_IMAGE = 0x0F02
-    ON_PUBLICATION_READY = 0x0F03
-    ON_OPERATION_SUCCESS = 0x0F04
-    ON_UNAVAILABLE_IMAGE = 0x0F05
-    ON_EXCLUSIVE_PUBLICATION_READY = 0x0F06
-    ON_SUBSCRIPTION_READY = 0x0F07
-    ON_COUNTER_READY = 0x0F08
-    ON_UNAVAILABLE_COUNTER = 0x0F09
-    ON_STATIC_COUNTER = 0x0F0B
-    ON_PUBLICATION_ERROR = 0x0F0C
-    ON_NEXT_AVAILABLE_SESSION_ID = 0x0F0D
-
-
-class ErrorCode(IntEnum):
-    """Why a driver refused a command."""
-
-    UNKNOWN_CODE_VALUE = -1
-    UNUSED = 0
-    INVALID_CHANNEL = 1
-    UNKNOWN_SUBSCRIPTION = 2
-    UNKNOWN_PUBLICATION = 3
-    CHANNEL_ENDPOINT_ERROR = 4
-    UNKNOWN_COUNTER = 5
-    UNKNOWN_COMMAND_TYPE_ID = 6
-    MALFORMED_COMMAND = 7
-    NOT_SUPPORTED = 8
-    UNKNOWN_HOST = 9
-    RESOURCE_TEMPORARILY_UNAVAILABLE = 10
-    GENERIC_ERROR = 11
-    STORAGE_SPACE = 12
-    IMAGE_REJECTED = 13
-    PUBLICATION_REVOKED = 14
-
-    @classmethod
-    def of(cls, value: int) -> ErrorCode:
-        """The code of a number, UNKNOWN_CODE_VALUE for strange ones."""
-        try:
-            return cls(value)
-        except ValueError:
-            return cls.UNKNOWN_CODE_VALUE
 
 
 def _text(text: str) -> bytes:

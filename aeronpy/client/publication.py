@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from aeronpy._core.native import PublicationBase
 from aeronpy.client import protocol
-from aeronpy.client.protocol import Command
 from aeronpy.client.resource import ChannelResource
 from aeronpy.client.values import OfferResult
 from aeronpy.errors import PublicationClosed
+from aeronpy.protocol import CommandType
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,8 +25,8 @@ _RESULT_NAMES: Final = {**{int(result): result.name for result in OfferResult}, 
 class _Publication(ChannelResource, PublicationBase):
     """What both kinds share with the driver."""
 
-    _ADD: ClassVar = Command.ADD_DESTINATION
-    _REMOVE: ClassVar = Command.REMOVE_DESTINATION
+    _ADD: ClassVar = CommandType.ADD_DESTINATION
+    _REMOVE: ClassVar = CommandType.REMOVE_DESTINATION
     _revoke = False
 
     def close(self) -> None:
@@ -37,7 +37,7 @@ class _Publication(ChannelResource, PublicationBase):
         client_id, revoke = conductor.core.client_id, self._revoke
         conductor.close_resource(
             self,  # type: ignore[arg-type]
-            Command.REMOVE_PUBLICATION,
+            CommandType.REMOVE_PUBLICATION,
             lambda correlation_id: protocol.remove_publication(client_id, correlation_id, self.registration_id, revoke),
         )
         self._aeron = None
@@ -74,11 +74,11 @@ class _Publication(ChannelResource, PublicationBase):
 
     def remove_destination_by_id(self, destination_id: int) -> None:
         """Send to the destination no more that `add_destination` gave this id. Raises as that."""
-        self._send(Command.REMOVE_DESTINATION_BY_ID, destination_id, True)
+        self._send(CommandType.REMOVE_DESTINATION_BY_ID, destination_id, True)
 
     def async_remove_destination_by_id(self, destination_id: int) -> int:
         """Start removing a destination by its id; returns the command's id, otherwise as `async_add_destination`."""
-        return self._send(Command.REMOVE_DESTINATION_BY_ID, destination_id, False)
+        return self._send(CommandType.REMOVE_DESTINATION_BY_ID, destination_id, False)
 
 
 class Publication(_Publication):

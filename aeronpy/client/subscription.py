@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from aeronpy._core.native import FragmentAssembler, FragmentView, Header, Image, SubscriptionBase
 from aeronpy.client import protocol
 from aeronpy.client.message import Message
-from aeronpy.client.protocol import Command
 from aeronpy.client.resource import ChannelResource
 from aeronpy.errors import ArgumentError, StateError
+from aeronpy.protocol import CommandType
 from aeronpy.uri import ChannelUri
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ _MESSAGES_PER_POLL: Final = 64
 class Subscription(ChannelResource, SubscriptionBase):
     """Receives a stream from all who send it. Polls are for one thread at a time."""
 
-    _ADD: ClassVar = Command.ADD_RCV_DESTINATION
-    _REMOVE: ClassVar = Command.REMOVE_RCV_DESTINATION
+    _ADD: ClassVar = CommandType.ADD_RCV_DESTINATION
+    _REMOVE: ClassVar = CommandType.REMOVE_RCV_DESTINATION
 
     def __init__(self) -> None:
         ahead: deque[Message] = deque()
@@ -69,7 +69,7 @@ class Subscription(ChannelResource, SubscriptionBase):
         client_id = conductor.core.client_id
         conductor.close_resource(
             self,
-            Command.REMOVE_SUBSCRIPTION,
+            CommandType.REMOVE_SUBSCRIPTION,
             lambda correlation_id: protocol.remove(client_id, correlation_id, self.registration_id),
         )
         self._aeron = None
@@ -114,7 +114,7 @@ class Subscription(ChannelResource, SubscriptionBase):
         if self.channel.startswith("aeron-spy:"):
             raise StateError(f"{image!r} is a spy's, and a spy only watches: it cannot reject the publisher's stream")
         self._live_owner().ask(
-            Command.REJECT_IMAGE,
+            CommandType.REJECT_IMAGE,
             lambda client_id, correlation_id: protocol.reject_image(
                 client_id, correlation_id, image.correlation_id, image.position, reason
             ),

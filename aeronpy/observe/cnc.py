@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Final
 
-from aeronpy.client.protocol import Command, Event
 from aeronpy.errors import CorruptError
 from aeronpy.observe.files import BLOCK_BYTES, CNC_FILE, open_file
+from aeronpy.protocol import CommandType, ReplyType
 
 HEADER_BYTES: Final = 128
 RING_TRAILER: Final = 768
@@ -28,7 +28,6 @@ PENDING_MAX: Final = 1000
 LABEL_MAX: Final = 380
 _LABEL_AT: Final = 128
 _CHUNK: Final = 128 * METADATA_RECORD
-_KEEPALIVE_AND_CLOSE: Final = {0x06: "CLIENT_KEEPALIVE", 0x0B: "CLIENT_CLOSE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +150,17 @@ class CncReport:
 
 def command_name(type_id: int) -> str:
     """A command in words."""
-    try:
-        return Command(type_id).name
-    except ValueError:
-        return _KEEPALIVE_AND_CLOSE.get(
-            type_id, "PADDING" if type_id == PADDING else f"unknown 0x{type_id & 0xFFFFFFFF:x}"
-        )
+    return _name(CommandType, type_id)
 
 
 def event_name(type_id: int) -> str:
     """An event in words."""
+    return _name(ReplyType, type_id)
+
+
+def _name(kinds: type[CommandType | ReplyType], type_id: int) -> str:
     try:
-        return Event(type_id).name
+        return kinds(type_id).name
     except ValueError:
         return "PADDING" if type_id == PADDING else f"unknown 0x{type_id & 0xFFFFFFFF:x}"
 

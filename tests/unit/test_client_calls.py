@@ -10,8 +10,8 @@ import pytest
 from aeronpy._core.native import ClientCore
 from aeronpy.client.calls import Call, Calls, undo_counter
 from aeronpy.client.handlers import Handlers, Kind
-from aeronpy.client.protocol import Command
 from aeronpy.errors import DriverTimeout, OutOfMemoryError, RegistrationError, StateError
+from aeronpy.protocol import CommandType
 
 
 class LatelyAlive:
@@ -74,19 +74,19 @@ def calls(ring: Ring) -> Calls:
 
 def add_counter(calls: Calls, name: int) -> Call:
     call = Call(int, lambda kind, body: len(body), "add counter", undo_counter)
-    calls.begin(Command.ADD_COUNTER, b"add", name, call)
+    calls.begin(CommandType.ADD_COUNTER, b"add", name, call)
     return call
 
 
 def test_what_has_no_room_is_sent_later_and_in_order(calls: Calls, ring: Ring) -> None:
     ring.room = 1
     for name in (1, 2, 3):
-        calls.note(name, Command.REMOVE_COUNTER, bytes([name]), "remove")
-    assert ring.sent == [(Command.REMOVE_COUNTER, b"\1")]
+        calls.note(name, CommandType.REMOVE_COUNTER, bytes([name]), "remove")
+    assert ring.sent == [(CommandType.REMOVE_COUNTER, b"\1")]
     calls.send_unsent()
     assert (calls.has_unsent, len(ring.sent)) == (True, 1)
     ring.room = 1
-    calls.note(4, Command.REMOVE_COUNTER, b"\4", "remove")  # does not overtake
+    calls.note(4, CommandType.REMOVE_COUNTER, b"\4", "remove")  # does not overtake
     assert len(ring.sent) == 1
     ring.room = 10
     calls.send_unsent()
@@ -105,7 +105,7 @@ def test_an_unanswered_call_is_taken_back(calls: Calls, ring: Ring) -> None:
         calls.finish(1, call)
     assert calls.pending(1) is None
     (_, _), (kind, body) = ring.sent
-    assert kind == Command.REMOVE_COUNTER
+    assert kind == CommandType.REMOVE_COUNTER
     assert body == b"".join(n.to_bytes(8, "little") for n in (7, 101, 1))
     assert calls.is_active(101)
     # The driver may well answer that it knows no such counter.
@@ -118,11 +118,11 @@ def test_what_cannot_be_used_here_is_taken_back_at_the_driver(calls: Calls, ring
         raise OutOfMemoryError("no mapping")
 
     call = Call(int, no_memory, "add counter", undo_counter)
-    calls.begin(Command.ADD_COUNTER, b"add", 1, call)
+    calls.begin(CommandType.ADD_COUNTER, b"add", 1, call)
     assert calls.complete(1, 0x0F08, b"ready") is None
     with pytest.raises(OutOfMemoryError, match="no mapping"):
         calls.finish(1, call)
-    assert ring.sent[1] == (Command.REMOVE_COUNTER, b"".join(n.to_bytes(8, "little") for n in (7, 101, 1)))
+    assert ring.sent[1] == (CommandType.REMOVE_COUNTER, b"".join(n.to_bytes(8, "little") for n in (7, 101, 1)))
 
 
 def test_a_refused_or_fetched_call_is_not_taken_back(calls: Calls, ring: Ring) -> None:
@@ -146,7 +146,7 @@ def test_a_refused_or_fetched_call_is_not_taken_back(calls: Calls, ring: Ring) -
 
 
 def test_a_refusal_that_nobody_waits_for_is_given_back_to_be_reported(calls: Calls) -> None:
-    calls.note(1, Command.ADD_DESTINATION, b"", "ADD_DESTINATION x")
+    calls.note(1, CommandType.ADD_DESTINATION, b"", "ADD_DESTINATION x")
     error = calls.fail(1, RegistrationError("unknown host", 0, 9, 1))
     assert error is not None
     assert (str(error), error.error_code, error.correlation_id) == ("ADD_DESTINATION x: unknown host", 9, 1)
@@ -155,13 +155,13 @@ def test_a_refusal_that_nobody_waits_for_is_given_back_to_be_reported(calls: Cal
 
 def test_all_who_wait_are_told_of_the_end(calls: Calls, ring: Ring) -> None:
     call = add_counter(calls, 1)
-    calls.note(2, Command.REMOVE_COUNTER, b"", "remove")
+    calls.note(2, CommandType.REMOVE_COUNTER, b"", "remove")
     calls.fail_all(StateError("the end"))
     assert not calls.has_active
     with pytest.raises(StateError, match="the end"):
         calls.finish(1, call)
     ring.is_closed = True
-    calls.note(3, Command.REMOVE_COUNTER, b"", "remove")
+    calls.note(3, CommandType.REMOVE_COUNTER, b"", "remove")
     assert not calls.has_active
 
 

@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from aeronpy.driver.conductor import commands, events, replies
-from aeronpy.driver.conductor.commands import CommandType
 from aeronpy.errors import RegistrationError
+from aeronpy.protocol import CommandType
 
 PREFIX = struct.pack("<qq", 11, 22)
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from aeronpy._core import native
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import split_address
 
 SOCKADDR_LENGTH: Final = 128

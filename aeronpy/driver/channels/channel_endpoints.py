@@ -10,10 +10,11 @@ from typing import Any, Final, Generic, TypeVar
 from aeronpy._core.native import ReceiveEndpointCore, SendEndpointCore
 from aeronpy.driver.channels.udp_channel import UdpChannel
 from aeronpy.driver.conductor.counters import EndpointCounters
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.event_log.log_events import LogEvent
 from aeronpy.errors import AeronTimeoutError, CapacityError
+from aeronpy.protocol import ErrorCode
 
 _QUEUE_WAIT_S: Final = 5.0
 _QUEUE_POLL_S: Final = 0.001

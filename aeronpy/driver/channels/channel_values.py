@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.errors import ChannelError
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import (
     NULL_VALUE,
     PROTOTYPE_CORRELATION_ID,

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from aeronpy.driver.channels.addresses import Address, Resolver, find_interface, resolve_address, resolve_host
 from aeronpy.driver.channels.channel_values import bad_value, i64_of, size_of, tags_of, value_of
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.settings.context import MediaDriverContext
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import RESERVED_OFFSET, ChannelUri, parse_integer
 
 NO_TIMESTAMP: Final = -1

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 
 from aeronpy.driver.channels.addresses import Address
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
+from aeronpy.protocol import ErrorCode
 
 
 class WildcardPorts:

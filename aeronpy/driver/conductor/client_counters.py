@@ -7,8 +7,9 @@ from typing import Final
 from aeronpy.driver.conductor import replies
 from aeronpy.driver.conductor.clients import Clients
 from aeronpy.driver.conductor.commands import AddCounter, AddStaticCounter, RemoveCounter
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse
+from aeronpy.protocol import ErrorCode
 
 STATIC_OWNER: Final = -1
 

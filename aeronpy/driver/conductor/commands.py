@@ -3,33 +3,10 @@
 from __future__ import annotations
 
 import struct
-from enum import IntEnum
 from typing import Final, NamedTuple
 
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
-
-
-class CommandType(IntEnum):
-    """Message type ids of the to-driver ring."""
-
-    ADD_PUBLICATION = 0x01
-    REMOVE_PUBLICATION = 0x02
-    ADD_EXCLUSIVE_PUBLICATION = 0x03
-    ADD_SUBSCRIPTION = 0x04
-    REMOVE_SUBSCRIPTION = 0x05
-    CLIENT_KEEPALIVE = 0x06
-    ADD_DESTINATION = 0x07
-    REMOVE_DESTINATION = 0x08
-    ADD_COUNTER = 0x09
-    REMOVE_COUNTER = 0x0A
-    CLIENT_CLOSE = 0x0B
-    ADD_RCV_DESTINATION = 0x0C
-    REMOVE_RCV_DESTINATION = 0x0D
-    TERMINATE_DRIVER = 0x0E
-    ADD_STATIC_COUNTER = 0x0F
-    REJECT_IMAGE = 0x10
-    REMOVE_DESTINATION_BY_ID = 0x11
-    GET_NEXT_AVAILABLE_SESSION_ID = 0x12
+from aeronpy.driver.conductor.refusals import refuse
+from aeronpy.protocol import CommandType, ErrorCode
 
 
 class AddPublication(NamedTuple):

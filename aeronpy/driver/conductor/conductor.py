@@ -18,10 +18,10 @@ from aeronpy.driver.conductor import commands, events, replies
 from aeronpy.driver.conductor.client_counters import ClientCounters
 from aeronpy.driver.conductor.clients import Clients
 from aeronpy.driver.conductor.command_lines import WAITING_BYTES_MAX, CommandLines
-from aeronpy.driver.conductor.commands import Command, CommandType
-from aeronpy.driver.conductor.error_code import ErrorCode, code_of, refuse, text_of
+from aeronpy.driver.conductor.commands import Command
 from aeronpy.driver.conductor.events import EventType
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import code_of, refuse, text_of
 from aeronpy.driver.conductor.resource_agent import ResourceAgent
 from aeronpy.driver.conductor.tasks import Task, Tasks
 from aeronpy.driver.event_log.log_events import LogEvent
@@ -39,6 +39,7 @@ from aeronpy.driver.subscriptions.receive_names import ReceiveNames
 from aeronpy.driver.subscriptions.spy_subscriptions import SpySubscription, SpySubscriptions
 from aeronpy.driver.subscriptions.streams import Stream, Subscription
 from aeronpy.errors import AeronError
+from aeronpy.protocol import CommandType, ErrorCode
 
 EVENTS_PER_POLL: Final = 64
 IDLE_NS: Final = 60 * 1_000_000_000

@@ -11,10 +11,11 @@ from typing import Any, Final
 from aeronpy._core import native
 from aeronpy._core.native import DriverLog
 from aeronpy.driver import directory
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.resource_agent import Job, Lane, ResourceAgent
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.settings.context import MediaDriverContext
+from aeronpy.protocol import ErrorCode
 
 PUBLICATION: Final = directory.PUBLICATIONS
 IMAGE: Final = directory.IMAGES

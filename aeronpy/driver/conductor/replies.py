@@ -6,19 +6,7 @@ import ipaddress
 import struct
 from typing import Final, NamedTuple
 
-ON_ERROR: Final = 0x0F01
-ON_AVAILABLE_IMAGE: Final = 0x0F02
-ON_PUBLICATION_READY: Final = 0x0F03
-ON_OPERATION_SUCCESS: Final = 0x0F04
-ON_UNAVAILABLE_IMAGE: Final = 0x0F05
-ON_EXCLUSIVE_PUBLICATION_READY: Final = 0x0F06
-ON_SUBSCRIPTION_READY: Final = 0x0F07
-ON_COUNTER_READY: Final = 0x0F08
-ON_UNAVAILABLE_COUNTER: Final = 0x0F09
-ON_CLIENT_TIMEOUT: Final = 0x0F0A
-ON_STATIC_COUNTER: Final = 0x0F0B
-ON_PUBLICATION_ERROR: Final = 0x0F0C
-ON_NEXT_AVAILABLE_SESSION_ID: Final = 0x0F0D
+from aeronpy.protocol import ReplyType
 
 # One sentence; far below an eighth of the smallest broadcast buffer.
 ERROR_TEXT_MAX: Final = 1024
@@ -35,7 +23,7 @@ class Reply(NamedTuple):
 def error(correlation_id: int, code: int, text: str) -> Reply:
     """A command failed."""
     message = text.encode("ascii", "replace")[:ERROR_TEXT_MAX]
-    return Reply(ON_ERROR, struct.pack("<qii", correlation_id, code, len(message)) + message)
+    return Reply(ReplyType.ON_ERROR, struct.pack("<qii", correlation_id, code, len(message)) + message)
 
 
 def publication_ready(
@@ -54,12 +42,14 @@ def publication_ready(
     head = struct.pack(
         "<qqiiiii", correlation_id, registration_id, session_id, stream_id, limit_id, status_id, len(name)
     )
-    return Reply(ON_EXCLUSIVE_PUBLICATION_READY if is_exclusive else ON_PUBLICATION_READY, head + name)
+    return Reply(
+        ReplyType.ON_EXCLUSIVE_PUBLICATION_READY if is_exclusive else ReplyType.ON_PUBLICATION_READY, head + name
+    )
 
 
 def subscription_ready(correlation_id: int, status_id: int) -> Reply:
     """A subscription is known."""
-    return Reply(ON_SUBSCRIPTION_READY, struct.pack("<qi", correlation_id, status_id))
+    return Reply(ReplyType.ON_SUBSCRIPTION_READY, struct.pack("<qi", correlation_id, status_id))
 
 
 def available_image(
@@ -76,45 +66,46 @@ def available_image(
     name, source = path.encode(), source_identity.encode("ascii", "replace")
     head = struct.pack("<qiiqii", correlation_id, session_id, stream_id, subscription_id, position_id, len(name))
     padding = bytes(-len(name) % 4)
-    return Reply(ON_AVAILABLE_IMAGE, head + name + padding + struct.pack("<i", len(source)) + source)
+    return Reply(ReplyType.ON_AVAILABLE_IMAGE, head + name + padding + struct.pack("<i", len(source)) + source)
 
 
 def unavailable_image(correlation_id: int, subscription_id: int, stream_id: int, channel: str) -> Reply:
     """A subscription lost an image."""
     name = channel.encode("ascii", "replace")
     return Reply(
-        ON_UNAVAILABLE_IMAGE, struct.pack("<qqii", correlation_id, subscription_id, stream_id, len(name)) + name
+        ReplyType.ON_UNAVAILABLE_IMAGE,
+        struct.pack("<qqii", correlation_id, subscription_id, stream_id, len(name)) + name,
     )
 
 
 def operation_success(correlation_id: int) -> Reply:
     """A removal, destination or rejection is done."""
-    return Reply(ON_OPERATION_SUCCESS, struct.pack("<q", correlation_id))
+    return Reply(ReplyType.ON_OPERATION_SUCCESS, struct.pack("<q", correlation_id))
 
 
 def counter_ready(correlation_id: int, counter_id: int) -> Reply:
     """A counter exists."""
-    return Reply(ON_COUNTER_READY, struct.pack("<qi", correlation_id, counter_id))
+    return Reply(ReplyType.ON_COUNTER_READY, struct.pack("<qi", correlation_id, counter_id))
 
 
 def unavailable_counter(registration_id: int, counter_id: int) -> Reply:
     """A counter is about to be freed."""
-    return Reply(ON_UNAVAILABLE_COUNTER, struct.pack("<qi", registration_id, counter_id))
+    return Reply(ReplyType.ON_UNAVAILABLE_COUNTER, struct.pack("<qi", registration_id, counter_id))
 
 
 def static_counter(correlation_id: int, counter_id: int) -> Reply:
     """A static counter was found or made."""
-    return Reply(ON_STATIC_COUNTER, struct.pack("<qi", correlation_id, counter_id))
+    return Reply(ReplyType.ON_STATIC_COUNTER, struct.pack("<qi", correlation_id, counter_id))
 
 
 def client_timeout(client_id: int) -> Reply:
     """A client is taken for dead."""
-    return Reply(ON_CLIENT_TIMEOUT, struct.pack("<q", client_id))
+    return Reply(ReplyType.ON_CLIENT_TIMEOUT, struct.pack("<q", client_id))
 
 
 def next_session_id(correlation_id: int, session_id: int) -> Reply:
     """A session id that nobody uses on the stream."""
-    return Reply(ON_NEXT_AVAILABLE_SESSION_ID, struct.pack("<qi", correlation_id, session_id))
+    return Reply(ReplyType.ON_NEXT_AVAILABLE_SESSION_ID, struct.pack("<qi", correlation_id, session_id))
 
 
 def publication_error(
@@ -146,4 +137,4 @@ def publication_error(
         code,
         len(text),
     )
-    return Reply(ON_PUBLICATION_ERROR, (head + text).ljust(_PUBLICATION_ERROR_LENGTH_MIN, b"\0"))
+    return Reply(ReplyType.ON_PUBLICATION_ERROR, (head + text).ljust(_PUBLICATION_ERROR_LENGTH_MIN, b"\0"))

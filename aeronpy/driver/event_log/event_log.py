@@ -19,11 +19,11 @@ from typing import Final, NamedTuple, Self, TextIO
 
 from aeronpy import __version__
 from aeronpy.config import nearest_text
-from aeronpy.driver.conductor import commands
 from aeronpy.driver.conductor.replies import Reply
 from aeronpy.driver.event_log import event_texts
 from aeronpy.driver.event_log.log_events import NAMES, NEVER_HERE, LogEvent, parse_events
 from aeronpy.driver.settings.context import MediaDriverContext
+from aeronpy.protocol import CommandType
 
 THREAD_NAME: Final = "aeron-md-log"
 WAITING_MAX: Final = 64 << 10
@@ -34,7 +34,7 @@ _log: Final = logging.getLogger(__name__)
 
 _BY_COMMAND: Final = {
     command: LogEvent[f"CMD_IN_{command.name}"]
-    for command in commands.CommandType
+    for command in CommandType
     if f"CMD_IN_{command.name}" in LogEvent.__members__
 }
 

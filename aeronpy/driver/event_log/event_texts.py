@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from aeronpy.driver.conductor import commands, replies
-from aeronpy.driver.conductor.error_code import ErrorCode
 from aeronpy.errors import AeronError
+from aeronpy.protocol import ErrorCode, ReplyType
 
 _Text = Callable[[bytes], str]
 
@@ -119,16 +119,16 @@ _ERRORS: Final = {code.value: code.name.lower().replace("_", " ") for code in Er
 }
 
 _REPLIES: Final[dict[int, tuple[str, _Text]]] = {
-    replies.ON_ERROR: ("CMD_OUT_ERROR", _error),
-    replies.ON_AVAILABLE_IMAGE: ("CMD_OUT_AVAILABLE_IMAGE", _available),
-    replies.ON_PUBLICATION_READY: ("CMD_OUT_PUBLICATION_READY", _publication),
-    replies.ON_OPERATION_SUCCESS: ("CMD_OUT_ON_OPERATION_SUCCESS", _success),
-    replies.ON_UNAVAILABLE_IMAGE: ("CMD_OUT_ON_UNAVAILABLE_IMAGE", _unavailable),
-    replies.ON_EXCLUSIVE_PUBLICATION_READY: ("CMD_OUT_EXCLUSIVE_PUBLICATION_READY", _publication),
-    replies.ON_SUBSCRIPTION_READY: ("CMD_OUT_SUBSCRIPTION_READY", _subscription),
-    replies.ON_COUNTER_READY: ("CMD_OUT_COUNTER_READY", _counter),
-    replies.ON_UNAVAILABLE_COUNTER: ("CMD_OUT_ON_UNAVAILABLE_COUNTER", _counter),
-    replies.ON_CLIENT_TIMEOUT: ("CMD_OUT_ON_CLIENT_TIMEOUT", _timeout),
+    ReplyType.ON_ERROR: ("CMD_OUT_ERROR", _error),
+    ReplyType.ON_AVAILABLE_IMAGE: ("CMD_OUT_AVAILABLE_IMAGE", _available),
+    ReplyType.ON_PUBLICATION_READY: ("CMD_OUT_PUBLICATION_READY", _publication),
+    ReplyType.ON_OPERATION_SUCCESS: ("CMD_OUT_ON_OPERATION_SUCCESS", _success),
+    ReplyType.ON_UNAVAILABLE_IMAGE: ("CMD_OUT_ON_UNAVAILABLE_IMAGE", _unavailable),
+    ReplyType.ON_EXCLUSIVE_PUBLICATION_READY: ("CMD_OUT_EXCLUSIVE_PUBLICATION_READY", _publication),
+    ReplyType.ON_SUBSCRIPTION_READY: ("CMD_OUT_SUBSCRIPTION_READY", _subscription),
+    ReplyType.ON_COUNTER_READY: ("CMD_OUT_COUNTER_READY", _counter),
+    ReplyType.ON_UNAVAILABLE_COUNTER: ("CMD_OUT_ON_UNAVAILABLE_COUNTER", _counter),
+    ReplyType.ON_CLIENT_TIMEOUT: ("CMD_OUT_ON_CLIENT_TIMEOUT", _timeout),
 }
 
 

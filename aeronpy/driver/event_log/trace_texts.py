@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from aeronpy._core import native
-from aeronpy.driver.conductor.commands import CommandType
 from aeronpy.driver.event_log import event_texts, frame_texts
 from aeronpy.driver.event_log.log_events import FRAMES, LogEvent
+from aeronpy.protocol import CommandType
 
 ChannelOf = Callable[[int], str]
 

@@ -13,13 +13,14 @@ from aeronpy._core.native import DriverCore
 from aeronpy.driver import system_counters
 from aeronpy.driver.channels.addresses import Address, is_literal, parse_address, resolve_address
 from aeronpy.driver.channels.udp_channel import UdpChannel
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.resource_agent import Job, Lane
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.event_log.log_events import LogEvent
 from aeronpy.driver.names.resolver import NameResolver
 from aeronpy.driver.settings.context import MediaDriverContext
 from aeronpy.errors import RegistrationError
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import ChannelUri, split_address
 
 _log: Final = logging.getLogger(__name__)

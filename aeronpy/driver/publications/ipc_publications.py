@@ -10,11 +10,12 @@ from aeronpy.driver.conductor import replies
 from aeronpy.driver.conductor.clients import Clients
 from aeronpy.driver.conductor.commands import AddPublication
 from aeronpy.driver.conductor.counters import NULL_ID
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.tasks import UNTIL_CHANGE, Task
 from aeronpy.driver.publications.publication_params import PublicationParams, session_tag_of
 from aeronpy.driver.publications.publications import Publication, Publications
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import NULL_VALUE, PROTOTYPE_CORRELATION_ID
 
 _MEDIUM: Final = 0

@@ -12,15 +12,16 @@ from aeronpy.driver.conductor import replies
 from aeronpy.driver.conductor.clients import Clients
 from aeronpy.driver.conductor.commands import AddPublication
 from aeronpy.driver.conductor.counters import CounterType
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
 from aeronpy.driver.conductor.events import PublicationErrorEvent
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.tasks import UNTIL_CHANGE, Task
 from aeronpy.driver.publications.flow_control import FlowControl
 from aeronpy.driver.publications.publication_params import PublicationParams, session_tag_of
 from aeronpy.driver.publications.publications import FreshLog, Publication, Publications
 from aeronpy.driver.publications.responses import Responses
 from aeronpy.driver.publications.send_endpoints import SendEndpoint
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import ChannelUri
 
 

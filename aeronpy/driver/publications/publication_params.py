@@ -16,9 +16,10 @@ from aeronpy.driver.channels.channel_values import (
     tags_of,
     value_of,
 )
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.publications.session_ids import wrap_i32
 from aeronpy.driver.settings.context import MediaDriverContext
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import NULL_VALUE, PROTOTYPE_CORRELATION_ID, ChannelUri, parse_integer
 
 _TERM_MIN, _TERM_MAX = 64 << 10, 1 << 30

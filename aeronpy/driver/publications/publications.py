@@ -9,12 +9,13 @@ from aeronpy._core.native import DriverLog, IpcPublicationCore, NetworkPublicati
 from aeronpy.driver.conductor import log_files, replies
 from aeronpy.driver.conductor.commands import AddPublication
 from aeronpy.driver.conductor.counters import CounterType, StreamCounters
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.event_log.log_events import LogEvent
 from aeronpy.driver.publications.publication_params import PublicationParams
 from aeronpy.driver.subscriptions.streams import Stream
+from aeronpy.protocol import ErrorCode
 
 PublicationCore = IpcPublicationCore | NetworkPublicationCore
 

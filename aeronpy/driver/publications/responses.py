@@ -6,10 +6,11 @@ IPC publication, that it answers.
 
 from __future__ import annotations
 
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.publications.publication_params import PublicationParams
 from aeronpy.driver.subscriptions.images import Images
 from aeronpy.driver.subscriptions.network_subscriptions import NetworkSubscriptions
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import NULL_VALUE, PROTOTYPE_CORRELATION_ID, ChannelUri
 
 

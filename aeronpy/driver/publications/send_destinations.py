@@ -6,13 +6,14 @@ from aeronpy.driver import system_counters
 from aeronpy.driver.channels.addresses import Address, is_literal, parse_address
 from aeronpy.driver.channels.channel_values import IPC_PREFIX, SPY_CHANNEL_PREFIX, check_destination, parse_channel
 from aeronpy.driver.conductor.commands import Destination, RemoveDestinationById
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse, text_of
 from aeronpy.driver.conductor.events import SilentEvent
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse, text_of
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.publications.network_publications import NetworkPublications
 from aeronpy.driver.publications.send_endpoints import SendEndpoint
 from aeronpy.errors import AeronError, RegistrationError
+from aeronpy.protocol import ErrorCode
 
 
 class SendDestinations:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from aeronpy.driver.conductor.counters import NULL_ID, CounterType, StreamCounters
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.settings.context import MediaDriverContext
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import ChannelUri
 
 STATIC: Final = "static"

@@ -11,9 +11,9 @@ from aeronpy.driver.channels.addresses import Address
 from aeronpy.driver.channels.channel_endpoints import when_there_is_room
 from aeronpy.driver.conductor import counters, log_files
 from aeronpy.driver.conductor.counters import CounterType, StreamCounters
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
 from aeronpy.driver.conductor.events import SetupEvent
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.event_log.log_events import LogEvent
 from aeronpy.driver.publications.session_ids import wrap_i32
@@ -22,6 +22,7 @@ from aeronpy.driver.subscriptions.network_subscriptions import NetworkSubscripti
 from aeronpy.driver.subscriptions.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.subscriptions.streams import Stream
 from aeronpy.errors import AeronError
+from aeronpy.protocol import ErrorCode
 
 _SETUP_RESPONSE_FLAG = 0x80
 _SETUP_GROUP_FLAG = 0x40

@@ -6,14 +6,15 @@ from aeronpy.driver.channels.channel_values import IPC_PREFIX, SPY_CHANNEL_PREFI
 from aeronpy.driver.channels.udp_channel import UdpChannel
 from aeronpy.driver.conductor import replies
 from aeronpy.driver.conductor.commands import Destination
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.subscriptions.ipc_subscriptions import IpcSubscriptions
 from aeronpy.driver.subscriptions.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.subscriptions.spy_subscriptions import SpySubscription, SpySubscriptions
 from aeronpy.driver.subscriptions.streams import Subscription
 from aeronpy.driver.subscriptions.subscriptions import S, Subscriptions
+from aeronpy.protocol import ErrorCode
 
 
 class MultiDestination:

@@ -19,8 +19,8 @@ from aeronpy.driver.channels.wildcard_ports import WildcardPorts
 from aeronpy.driver.conductor import replies
 from aeronpy.driver.conductor.clients import Clients
 from aeronpy.driver.conductor.commands import AddSubscription
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.event_log.log_events import LogEvent
 from aeronpy.driver.settings.context import MediaDriverContext
@@ -28,6 +28,7 @@ from aeronpy.driver.subscriptions.congestion import congestion_of
 from aeronpy.driver.subscriptions.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.subscriptions.streams import Stream, Subscription
 from aeronpy.driver.subscriptions.subscriptions import Subscriptions
+from aeronpy.protocol import ErrorCode
 from aeronpy.uri import ChannelUri
 
 _GROUPS = {None: None, "infer": None, "true": True, "false": False}

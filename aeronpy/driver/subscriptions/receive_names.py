@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from aeronpy.driver import system_counters
 from aeronpy.driver.channels.addresses import is_literal
-from aeronpy.driver.conductor.error_code import text_of
 from aeronpy.driver.conductor.events import SilentEvent
 from aeronpy.driver.conductor.office import Office
+from aeronpy.driver.conductor.refusals import text_of
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.subscriptions.network_subscriptions import NetworkSubscriptions
 from aeronpy.errors import AeronError

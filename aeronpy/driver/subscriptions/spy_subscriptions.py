@@ -9,10 +9,11 @@ from aeronpy.driver.channels.udp_channel import UdpChannel
 from aeronpy.driver.conductor import replies
 from aeronpy.driver.conductor.commands import AddSubscription, Destination
 from aeronpy.driver.conductor.counters import NULL_ID
-from aeronpy.driver.conductor.error_code import ErrorCode, refuse
+from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.tasks import Task
 from aeronpy.driver.subscriptions.streams import Stream, Subscription
 from aeronpy.driver.subscriptions.subscriptions import Subscriptions
+from aeronpy.protocol import ErrorCode
 
 
 @dataclass(eq=False, slots=True)

@@ -1,8 +1,6 @@
-"""The codes with which a driver refuses a command (spec: client/driver protocol, section 6)."""
+"""Refusals of commands: which failure has which code (spec: client/driver protocol, section 6)."""
 
 from __future__ import annotations
-
-from enum import IntEnum
 
 from aeronpy.errors import (
     AeronError,
@@ -11,27 +9,7 @@ from aeronpy.errors import (
     RegistrationError,
     StorageError,
 )
-
-
-class ErrorCode(IntEnum):
-    """Wire values of ON_ERROR."""
-
-    UNKNOWN_CODE_VALUE = -1
-    UNUSED = 0
-    INVALID_CHANNEL = 1
-    UNKNOWN_SUBSCRIPTION = 2
-    UNKNOWN_PUBLICATION = 3
-    CHANNEL_ENDPOINT_ERROR = 4
-    UNKNOWN_COUNTER = 5
-    UNKNOWN_COMMAND_TYPE_ID = 6
-    MALFORMED_COMMAND = 7
-    NOT_SUPPORTED = 8
-    UNKNOWN_HOST = 9
-    RESOURCE_TEMPORARILY_UNAVAILABLE = 10
-    GENERIC_ERROR = 11
-    STORAGE_SPACE = 12
-    IMAGE_REJECTED = 13
-    PUBLICATION_REVOKED = 14
+from aeronpy.protocol import ErrorCode
 
 
 def refuse(code: ErrorCode, text: str) -> RegistrationError:
