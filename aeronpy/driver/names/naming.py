@@ -39,9 +39,9 @@ class Naming:
         def parse() -> UdpChannel:
             return UdpChannel.parse(text, uri, self._context, resolve=self._first, is_destination=is_destination)
 
-        if not _has_names(uri):
-            return parse()
         try:
+            if not _has_names(uri):
+                return parse()
             parsed = yield Job(Lane.NAMES, parse)
         finally:
             self._note_times()
