@@ -268,7 +268,7 @@ NETWORK = (
         ("files", "properties in files", INSIDE),
         ("environment", "AERON_* variables", INSIDE),
         ("version", "-v", C_EXECUTABLE),
-        ("help", "-h", {**C_EXECUTABLE, "*/c": "the C peer is a library; -h is of its executable"}),
+        ("help", "-h", C_EXECUTABLE),
         ("directory", "directory life", INSIDE),
         ("exit_codes", "exit codes", C_EXECUTABLE),
         ("signals", "signals", INSIDE),

@@ -113,8 +113,10 @@ def test_version(cell: Cell) -> None:
         assert found.groups()[:4] == found.groups()[4:]
 
 
-def test_help() -> None:
-    # To the reference, -h is an option that it does not know: its usage, on stderr, and 1.
+@every("executable.help")
+def test_help(cell: Cell) -> None:
+    # To the reference, whose executable is not among the peers, -h is an option that it does not know: its usage, on
+    # stderr, and 1.
     usage = run("-h")
     assert usage.returncode == 1
     assert "usage" in usage.stderr.lower()
