@@ -13,6 +13,7 @@ from typing import Final
 HEADER: Final = struct.Struct("<iBBHiiiiq")
 BEGIN, END, WHOLE = 0x80, 0x40, 0xC0
 DATA, PADDING = 1, 0
+INVALID, VALID, DELETED = 0, 1, 2
 TERM: Final = 65536
 VERSION: Final = 3 << 16 | 1 << 8
 NOW_MS: Final = 1_800_000_000_000
@@ -51,7 +52,7 @@ class Tape:
     session_id: int = 42
     mtu: int = 1408
     stop_position: int | None = None  # where the tape ends unless told
-    state: int = 1
+    state: int = VALID
     checksum: int = 0
     channel: str = "aeron:ipc?alias=tape"
     frame_session_id: int | None = None
@@ -63,6 +64,10 @@ class Tape:
         self.base = self.start_position - self.start_position % self.term_length
         self.position = self.start_position
         self.data += bytes(self.start_position - self.base)
+
+    def fragment(self, payload: bytes, flags: int, reserved_value: int = 0) -> int:
+        """Append a data frame with these flags, whatever came before; returns its position."""
+        return self.frame(flags, DATA, HEADER.size + len(payload), payload, reserved_value)
 
     def frame(self, flags: int, kind: int, length: int, payload: bytes = b"", reserved_value: int = 0) -> int:
         """Append a frame of that length as it is; returns its position."""
@@ -143,7 +148,8 @@ def write_archive(directory: Path, *tapes: Tape, next_recording_id: int | None =
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "archive.catalog").write_bytes(catalog_bytes(list(tapes), next_recording_id=next_recording_id))
     for tape in tapes:
-        tape.write(directory)
+        if tape.state == VALID:
+            tape.write(directory)
     return directory
 
 
@@ -162,6 +168,15 @@ def write_mark_file(
 def recording_counter_key(recording_id: int, session_id: int, stream_id: int, source: str, archive_id: int) -> bytes:
     """Key of a recording position counter: the archive id follows the source unaligned."""
     return struct.pack("<qii", recording_id, session_id, len(source)) + source.encode() + struct.pack("<q", archive_id)
+
+
+def decode_sequentially(directory: Path, recording_id: int, start: int, stop: int, term_length: int) -> list[Written]:
+    """All whole messages, one frame after the other over all segment files laid end to end."""
+    files = sorted(directory.glob(f"{recording_id}-*.rec"), key=lambda path: int(path.stem.split("-")[1]))
+    base = int(files[0].stem.split("-")[1])
+    assert base == start - start % term_length
+    data = b"".join(path.read_bytes() for path in files)
+    return decode_messages(data[start - base : stop - base], start, term_length)
 
 
 def decode_messages(data: bytes, base: int, term_length: int) -> list[Written]:

@@ -11,7 +11,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, ShortType, Stri
 
 from aeronpy.spark import AeronArchiveDataSource
 from aeronpy.spark.source import AeronArchiveReader
-from tests.archive_files import WrittenRecording
+from tests.recording_tapes import TERM, Tape
 
 
 def reader_of(directory: Path | str, ddl: str | None = None, **options: str) -> AeronArchiveReader:
@@ -36,8 +36,8 @@ def rows_of(reader: AeronArchiveReader) -> list[dict[str, Any]]:
     return rows
 
 
-def messages_of(count: int = 400, size: int = 300, **fields: Any) -> WrittenRecording:
-    recording = WrittenRecording(**fields)
+def messages_of(count: int = 400, size: int = 300, *, segment_length: int = TERM, **fields: Any) -> Tape:
+    recording = Tape(segment_length=segment_length, **fields)
     for index in range(count):
-        recording.message(bytes([index % 251]) * (size + index % 7), value=index)
+        recording.message(bytes([index % 251]) * (size + index % 7), index)
     return recording

@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from aeronpy._core.c_base cimport apy_clock_t, apy_idle_t
-from aeronpy._core.c_control cimport apy_cnc_t, apy_mpsc_ring_t
+from aeronpy._core.c_control cimport apy_cnc_t, apy_doorbell_t, apy_mpsc_ring_t
 from aeronpy._core.c_logbuffer cimport (
     apy_append_t, apy_exclusive_t, apy_log_meta_t, apy_log_t, apy_reserved_value_fn, iovec,
 )
@@ -56,6 +56,7 @@ cdef extern from "apy/publication.h" nogil:
         apy_exclusive_t exclusive
         int32_t is_exclusive
         int32_t is_closed
+    void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *bell)
     void apy_publication_init(apy_publication_t *publication, const apy_log_t *log, const int64_t *limit,
                               bint is_exclusive)
     void apy_publication_close(apy_publication_t *publication)
@@ -201,6 +202,8 @@ cdef extern from "apy/client_core.h" nogil:
         int64_t client_id
         int32_t wants_counters
         int32_t is_terminated
+        int32_t ended_reason
+        char *ended_text
     int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_client_params_t *params,
                              apy_clock_t clock)
     void apy_client_core_free(apy_client_core_t *core)

@@ -7,11 +7,17 @@ cdef extern from "apy/atomic.h" nogil:
     int64_t apy_load_acquire_i64(const int64_t *at)
 
 
+cdef extern from "apy/doorbell.h" nogil:
+    ctypedef struct apy_doorbell_t:
+        pass
+
+
 cdef extern from "apy/mpsc_ring.h" nogil:
     ctypedef struct apy_mpsc_ring_t:
         uint8_t *buffer
         int64_t capacity
         int64_t *heartbeat_ms
+        apy_doorbell_t *bell
     int64_t apy_mpsc_ring_size(const apy_mpsc_ring_t *ring)
     int64_t apy_mpsc_ring_producer_position(const apy_mpsc_ring_t *ring)
     int64_t apy_mpsc_ring_consumer_position(const apy_mpsc_ring_t *ring)
@@ -29,6 +35,7 @@ cdef extern from "apy/counters.h" nogil:
         int32_t state
         int32_t type_id
         int32_t label_length
+        int32_t broken_label_length
         int64_t value
         int64_t registration_id
         int64_t owner_id

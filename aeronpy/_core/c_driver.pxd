@@ -62,6 +62,17 @@ cdef extern from "apy/loss_interceptor.h" nogil:
         apy_gap_plan_t gaps
 
 
+cdef extern from "apy/event_trace.h" nogil:
+    ctypedef struct apy_event_trace_t:
+        int64_t dropped
+    ctypedef struct apy_traced_t:
+        int64_t time_ns
+        int32_t length
+        int32_t address_length
+        uint8_t address[32]
+    int apy_event_trace_read(apy_event_trace_t *trace, apy_ring_handler handler, void *context, int limit)
+
+
 cdef extern from "apy/driver_context.h" nogil:
     ctypedef struct apy_driver_config_t:
         int64_t timer_interval_ns
@@ -89,6 +100,7 @@ cdef extern from "apy/driver_context.h" nogil:
         bint connect_send_sockets
         apy_loss_plan_t loss
     ctypedef struct apy_driver_context_t:
+        apy_event_trace_t *trace
         int64_t **system_counters
         apy_error_log_t *error_log
         apy_clock_t clock
@@ -395,6 +407,7 @@ cdef extern from "apy/driver.h" nogil:
         const char *thread_name
     int apy_driver_open(apy_driver_t *driver, const char *directory, const apy_driver_params_t *params,
                         const char **labels, apy_clock_t clock)
+    int apy_driver_trace(apy_driver_t *driver, uint64_t events)
     void apy_driver_ready(apy_driver_t *driver)
     int apy_driver_start(apy_driver_t *driver, apy_threading_mode_t mode, const apy_agent_settings_t *settings)
     void apy_driver_stop(apy_driver_t *driver)

@@ -40,6 +40,7 @@ cdef class PublicationBase:
         self.mtu_length = log._log.mtu
         apy_publication_init(&self._publication, &log._log,
                              apy_counter_address(&core._cnc._cnc.counters, position_limit_id), is_exclusive)
+        apy_publication_set_bell(&self._publication, core._cnc._cnc.ring.bell)
 
     def __cinit__(self, *args, **kwargs):
         self._publication.is_closed = 1
@@ -146,9 +147,14 @@ cdef class PublicationBase:
         self._raise_if_over(result)
         return offer_result(result)
 
+    def _why_closed(self):
+        # What there is to say behind "is closed"; those who know a client say what ended it.
+        return ""
+
     cdef int _raise_if_over(self, int64_t result) except -1:
         if result == APY_CLOSED:
-            raise _errors.PublicationClosed(f"the publication on {self.channel} stream {self.stream_id} is closed")
+            raise _errors.PublicationClosed(
+                f"the publication on {self.channel} stream {self.stream_id} is closed{self._why_closed()}")
         if result == APY_MAX_POSITION_EXCEEDED:
             raise _errors.MaxPositionExceeded(
                 f"the stream is full at position {self.max_possible_position}: add a new publication")

@@ -39,6 +39,8 @@ cdef CounterInfo counter_info(int32_t counter_id, const apy_counter_info_t *foun
     info.key = (<const uint8_t *>found.key)[:APY_COUNTER_KEY_MAX]
     # The C driver's formatter ends a label that it had to cut with a NUL.
     info.label = (<const char *>found.label)[:found.label_length].rstrip(b"\0").decode("utf-8", "replace")
+    if found.broken_label_length != 0:
+        info.label = f"(broken: a label of {found.broken_label_length} bytes, counters have 0 to 380)"
     return info
 
 
@@ -53,7 +55,7 @@ cdef class CountersReader:
 
     cdef int _check_open(self) except -1:
         if not self._open:
-            raise _errors.StateError("the counters are closed")
+            raise _errors.StateError("the counters are closed: so is the client, or the file, that they were read with")
         if self._pid != getpid():
             raise _errors.StateError(f"the counters belong to process {self._pid}, this is its fork: open them again")
         return 0
@@ -74,7 +76,7 @@ cdef class CountersReader:
         return self._reader.count_max - 1
 
     def __iter__(self):
-        """Yield the allocated counters in order of their ids; CorruptError where the bytes break the format."""
+        """Yield the allocated counters in order of their ids; one whose label breaks the format has a word of that."""
         cdef int32_t counter_id
         cdef apy_counter_info_t found
         for counter_id in range(self._reader.count_max):

@@ -14,6 +14,17 @@ cdef void _collect_event(void *context, int32_t type, const uint8_t *message, in
     (<list> context).append((type, (<const char *> message)[:length]))
 
 
+cdef void _collect_traced(void *context, int32_t type, const uint8_t *message, int32_t length) noexcept with gil:
+    cdef apy_traced_t head
+    cdef sockaddr_storage address
+    _memcpy(&head, message, sizeof(head))
+    _memset(&address, 0, sizeof(address))
+    _memcpy(&address, head.address, head.address_length)
+    source = _address_bytes(&address) if head.address_length > 0 else b""
+    body = (<const char *> message)[sizeof(head):length]
+    (<list> context).append((type, head.time_ns, source, head.length, body))
+
+
 def format_address(const uint8_t[::1] address not None):
     """Text of a ``sockaddr_storage``: ``a.b.c.d:port`` or ``[v6]:port``."""
     cdef char text[128]
@@ -183,6 +194,24 @@ cdef class DriverCore:
         apy_conductor_read(self._driver.conductor, _collect_event, <void *> events, limit)
         return events
 
+    def start_trace(self, uint64_t events):
+        """Record events of the native threads, bit n for event n, from now on: once, before anything else is made."""
+        self._alive()
+        check(apy_driver_trace(&self._driver, events))
+
+    def poll_trace(self, int limit):
+        """Up to ``limit`` of them: ``(event, monotonic time in ns, address or b"", length of the datagram, body)``."""
+        self._alive()
+        traced = []
+        if self._driver.context.trace != NULL:
+            check(apy_event_trace_read(self._driver.context.trace, _collect_traced, <void *> traced, limit))
+        return traced
+
+    def trace_dropped(self):
+        """How many found no room so far."""
+        self._alive()
+        return 0 if self._driver.context.trace == NULL else _load_acquire(&self._driver.context.trace.dropped)
+
     def add_client(self, int64_t client_id, int32_t counter_id):
         """Watch a client's heartbeat."""
         self._alive()
@@ -274,6 +303,7 @@ def _is_endpoint(resource):
 
 cdef extern from "apy/atomic.h" nogil:
     void _store_release "apy_store_release_i64"(int64_t *at, int64_t value)
+    int64_t _load_acquire "apy_load_acquire_i64"(const int64_t *at)
 
 
 cdef _fill_gaps(apy_gap_plan_t *plan, tuple given):

@@ -12,7 +12,6 @@ cdef class GossipCore(_Resource):
         cdef apy_gossip_params_t params
         cdef bytes name = settings["name"]
         core._alive()
-        self._core = core
         _memset(&self._runner, 0, sizeof(self._runner))
         _memset(&params, 0, sizeof(params))
         params.name = name
@@ -23,13 +22,11 @@ cdef class GossipCore(_Resource):
         params.neighbor_count = core._value(settings["neighbors_id"])
         params.cache_count = core._value(settings["cache_id"])
         check(apy_gossip_open(&core._driver.context, &params, &self._gossip))
-        core._keep(self)
+        self._made(core, "name resolver", 0)
 
-    cdef int _there(self) except -1:
-        self._core._alive()
-        if self._gossip == NULL:
-            raise _StateError("the name resolver is closed")
-        return 0
+    cdef void _release(self) noexcept nogil:
+        apy_agent_runner_stop(&self._runner)
+        apy_gossip_free(self._gossip)
 
     def start(self, int cpu):
         """Run on a thread of its own, which never takes the GIL; cpu -1: any."""
@@ -79,14 +76,3 @@ cdef class GossipCore(_Resource):
         if check(apy_gossip_find(self._gossip, encoded, &found)) == 0:
             return None
         return format_address(_address_bytes(&found)).rpartition(":")[0].strip("[]")
-
-    def free(self):
-        """End its thread and close its socket. Safe twice."""
-        cdef apy_gossip_t *freed = self._gossip
-        if freed != NULL:
-            self._core._alive()
-            self._gossip = NULL
-            with nogil:
-                apy_agent_runner_stop(&self._runner)
-                apy_gossip_free(freed)
-            self._core._drop(self)

@@ -12,19 +12,15 @@ cdef class ReceiveEndpointCore(_Resource):
         cdef int64_t *status
         cdef int rc
         core._alive()
-        self._core = core
         status = core._value(status_id)
         _fill_channel(&settings, channel)
         with nogil:
             rc = apy_receive_endpoint_create(&core._driver.context, &settings, endpoint_id, status, &self._endpoint)
         check(rc)
-        core._keep(self)
+        self._made(core, "endpoint", 0)
 
-    cdef int _there(self) except -1:
-        self._core._alive()
-        if self._endpoint == NULL:
-            raise _StateError("the endpoint is freed")
-        return 0
+    cdef void _release(self) noexcept nogil:
+        apy_receive_endpoint_free(self._endpoint)
 
     def remove(self):
         """Ask the receiver to let go of it and its destinations; CapacityError when its queue is full, as all below."""
@@ -62,14 +58,6 @@ cdef class ReceiveEndpointCore(_Resource):
             rc = apy_conductor_refuse_image(self._core._driver.conductor, self._endpoint, stream_id, session_id)
         check(rc)
 
-    def free(self):
-        """Once the receiver let go of it, and its destinations are freed. Safe twice."""
-        if self._endpoint != NULL:
-            self._core._alive()
-            apy_receive_endpoint_free(self._endpoint)
-            self._endpoint = NULL
-            self._core._drop(self)
-
 
 @cython.final
 cdef class ReceiveDestinationCore(_Resource):
@@ -82,19 +70,15 @@ cdef class ReceiveDestinationCore(_Resource):
         cdef apy_udp_channel_t settings
         cdef int rc
         endpoint._there()
-        self._core = endpoint._core
         self._endpoint = endpoint
         _fill_channel(&settings, channel)
         with nogil:
             rc = apy_receive_destination_open(endpoint._endpoint, &settings, destination_id, &self._destination)
         check(rc)
-        self._core._keep(self)
+        self._made(endpoint._core, "destination", 0)
 
-    cdef int _there(self) except -1:
-        self._core._alive()
-        if self._destination == NULL:
-            raise _StateError("the destination is freed")
-        return 0
+    cdef void _release(self) noexcept nogil:
+        apy_receive_destination_free(self._destination)
 
     def bound_address(self):
         """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
@@ -127,14 +111,6 @@ cdef class ReceiveDestinationCore(_Resource):
             rc = apy_conductor_set_receive_control(self._core._driver.conductor, self._destination, &control)
         check(rc)
 
-    def free(self):
-        """Close its socket, once the receiver let go of it. Safe twice."""
-        if self._destination != NULL:
-            self._core._alive()
-            apy_receive_destination_free(self._destination)
-            self._destination = NULL
-            self._core._drop(self)
-
 
 cdef _fill_congestion(DriverCore core, apy_congestion_params_t *params, dict given):
     params.is_cubic = given["is_cubic"]
@@ -147,7 +123,7 @@ cdef _fill_congestion(DriverCore core, apy_congestion_params_t *params, dict giv
 
 
 @cython.final
-cdef class ImageCore(_Resource):
+cdef class ImageCore(_Subscribable):
     """One stream from one source, rebuilt."""
 
     cdef apy_image_t *_image
@@ -161,7 +137,6 @@ cdef class ImageCore(_Resource):
         cdef bytes channel = settings["channel"]
         cdef bytes source_identity = settings["source_identity"]
         endpoint._there()
-        self._core = core
         self._endpoint = endpoint
         self._stream_id = settings["stream_id"]
         self._session_id = settings["session_id"]
@@ -191,13 +166,17 @@ cdef class ImageCore(_Resource):
         params.naks_sent = core._value(settings["naks_sent_id"])
         rc = apy_image_create(&core._driver.context, endpoint._endpoint, log._lend(), &params, &self._image)
         check(rc)
-        self._took(log)
+        self._made(core, "image", log._taken())
 
-    cdef int _there(self) except -1:
-        self._core._alive()
-        if self._image == NULL:
-            raise _StateError("the image is freed")
-        return 0
+    cdef void _release(self) noexcept nogil:
+        apy_image_free(self._image)
+
+    cdef int _join(self, apy_conductor_t *conductor, const apy_subscriber_t *subscriber,
+                   int64_t *join_position) noexcept nogil:
+        return apy_conductor_join_image(conductor, self._image, subscriber, join_position)
+
+    cdef int _leave(self, apy_conductor_t *conductor, int64_t registration_id) noexcept nogil:
+        return apy_conductor_leave_image(conductor, self._image, registration_id)
 
     def add_first_subscriber(self, int64_t registration_id, int32_t counter_id, bint tether, bint rejoin):
         """A subscriber from the start, before core and receiver know the image; its counter is set already."""
@@ -214,25 +193,6 @@ cdef class ImageCore(_Resource):
             rc = apy_conductor_add_image(self._core._driver.conductor, self._endpoint._endpoint, self._image,
                                          self._stream_id, self._session_id)
         check(rc)
-
-    def add_subscriber(self, int64_t registration_id, int32_t counter_id, bint tether, bint rejoin):
-        """A late one: the join position, also set in the counter, or None when it takes none now."""
-        self._there()
-        cdef apy_subscriber_t subscriber
-        cdef int64_t join_position = 0
-        cdef int rc
-        _fill_subscriber(self._core, &subscriber, registration_id, counter_id, tether, rejoin)
-        with nogil:
-            rc = apy_conductor_join_image(self._core._driver.conductor, self._image, &subscriber, &join_position)
-        return join_position if check(rc) else None
-
-    def remove_subscriber(self, int64_t registration_id):
-        """True when it was there."""
-        self._there()
-        cdef int rc
-        with nogil:
-            rc = apy_conductor_leave_image(self._core._driver.conductor, self._image, registration_id)
-        return bool(check(rc))
 
     def set_response(self, session_id):
         """Tell the source which session answers it, until this is called with None."""
@@ -253,13 +213,3 @@ cdef class ImageCore(_Resource):
         with nogil:
             rc = apy_conductor_reject_image(self._core._driver.conductor, self._image, text, length)
         check(rc)
-
-    def free(self):
-        """Unmap its log, once receiver and core let go of it. Safe twice, and on any thread."""
-        cdef apy_image_t *freed = self._image
-        if freed != NULL:
-            self._core._alive()
-            self._image = NULL
-            with nogil:
-                apy_image_free(freed)
-            self._unmapped()

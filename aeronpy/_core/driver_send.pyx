@@ -13,7 +13,6 @@ cdef class SendEndpointCore(_Resource):
         cdef int64_t *destination_count = NULL
         cdef int rc
         core._alive()
-        self._core = core
         status = core._value(status_id)
         if channel["destination_count_id"] is not None:
             destination_count = core._value(channel["destination_count_id"])
@@ -22,13 +21,10 @@ cdef class SendEndpointCore(_Resource):
             rc = apy_send_endpoint_open(&core._driver.context, &settings, endpoint_id, status, destination_count,
                                         &self._endpoint)
         check(rc)
-        core._keep(self)
+        self._made(core, "endpoint", 0)
 
-    cdef int _there(self) except -1:
-        self._core._alive()
-        if self._endpoint == NULL:
-            raise _StateError("the endpoint is freed")
-        return 0
+    cdef void _release(self) noexcept nogil:
+        apy_send_endpoint_free(self._endpoint)
 
     def bound_address(self):
         """Where its socket is bound, as bytes of a ``sockaddr_storage``."""
@@ -81,14 +77,6 @@ cdef class SendEndpointCore(_Resource):
             rc = apy_conductor_move_send_endpoint(self._core._driver.conductor, self._endpoint, destination_id, &to)
         check(rc)
 
-    def free(self):
-        """Close its socket, once the sender let go of it. Safe twice."""
-        if self._endpoint != NULL:
-            self._core._alive()
-            apy_send_endpoint_free(self._endpoint)
-            self._endpoint = NULL
-            self._core._drop(self)
-
 
 cdef _fill_flow_control(DriverCore core, apy_flow_control_params_t *params, dict given):
     params.kind = <apy_flow_control_kind_t> <int> given["kind"]
@@ -101,7 +89,7 @@ cdef _fill_flow_control(DriverCore core, apy_flow_control_params_t *params, dict
 
 
 @cython.final
-cdef class NetworkPublicationCore(_Resource):
+cdef class NetworkPublicationCore(_Subscribable):
     """A log that the sender drains to the wire."""
 
     cdef apy_network_publication_t *_publication
@@ -111,7 +99,6 @@ cdef class NetworkPublicationCore(_Resource):
         cdef apy_network_publication_params_t params
         cdef int rc
         endpoint._there()
-        self._core = core
         _memset(&params, 0, sizeof(params))
         params.registration_id = settings["registration_id"]
         params.session_id = settings["session_id"]
@@ -139,13 +126,17 @@ cdef class NetworkPublicationCore(_Resource):
         rc = apy_network_publication_create(&core._driver.context, endpoint._endpoint, log._lend(), &params,
                                             &self._publication)
         check(rc)
-        self._took(log)
+        self._made(core, "publication", log._taken())
 
-    cdef int _there(self) except -1:
-        self._core._alive()
-        if self._publication == NULL:
-            raise _StateError("the publication is freed")
-        return 0
+    cdef void _release(self) noexcept nogil:
+        apy_network_publication_free(self._publication)
+
+    cdef int _join(self, apy_conductor_t *conductor, const apy_subscriber_t *subscriber,
+                   int64_t *join_position) noexcept nogil:
+        return apy_conductor_join_publication(conductor, self._publication, subscriber, join_position)
+
+    cdef int _leave(self, apy_conductor_t *conductor, int64_t registration_id) noexcept nogil:
+        return apy_conductor_leave_publication(conductor, self._publication, registration_id)
 
     def add(self):
         """Let core and sender run it; CapacityError when the sender's queue is full now."""
@@ -170,32 +161,3 @@ cdef class NetworkPublicationCore(_Resource):
         with nogil:
             rc = apy_conductor_revoke_publication(self._core._driver.conductor, self._publication)
         check(rc)
-
-    def add_subscriber(self, int64_t registration_id, int32_t counter_id, bint tether, bint rejoin):
-        """Let a spy in: the join position, also set in the counter, or None when it takes no spies now."""
-        self._there()
-        cdef apy_subscriber_t spy
-        cdef int64_t join_position = 0
-        cdef int rc
-        _fill_subscriber(self._core, &spy, registration_id, counter_id, tether, rejoin)
-        with nogil:
-            rc = apy_conductor_join_publication(self._core._driver.conductor, self._publication, &spy, &join_position)
-        return join_position if check(rc) else None
-
-    def remove_subscriber(self, int64_t registration_id):
-        """True when the spy was there."""
-        self._there()
-        cdef int rc
-        with nogil:
-            rc = apy_conductor_leave_publication(self._core._driver.conductor, self._publication, registration_id)
-        return bool(check(rc))
-
-    def free(self):
-        """Unmap its log, once sender and core let go of it. Safe twice, and on any thread."""
-        cdef apy_network_publication_t *freed = self._publication
-        if freed != NULL:
-            self._core._alive()
-            self._publication = NULL
-            with nogil:
-                apy_network_publication_free(freed)
-            self._unmapped()

@@ -259,6 +259,8 @@ class CncMapping:
     @property
     def client_liveness_timeout_ns(self) -> int: ...
     @property
+    def heartbeat_timestamp_ms(self) -> int: ...
+    @property
     def counters(self) -> CountersReader: ...
 
 def driver_is_active(directory: str, timeout_ms: int = 10_000) -> bool:
@@ -300,7 +302,7 @@ class ClientCore:
     @property
     def is_forked(self) -> bool: ...
     @property
-    def is_terminated(self) -> bool: ...
+    def termination(self) -> tuple[int, str] | None: ...
     @property
     def counters(self) -> CountersReader: ...
     @property
@@ -501,6 +503,7 @@ class PublicationBase:
         position_limit_id: int,
         channel_status_id: int,
     ) -> None: ...
+    def _why_closed(self) -> str: ...
     def _mark_closed(self) -> None: ...
     def _release_log(self) -> None: ...
     def _append_padding(self, length: int) -> int | OfferResult: ...
@@ -766,6 +769,12 @@ class DriverCore:
         """End a wait. Safe from any thread."""
     def poll_events(self, limit: int) -> list[tuple[int, bytes]]:
         """Up to ``limit`` events as ``(type, bytes)``."""
+    def start_trace(self, events: int) -> None:
+        """Record events of the native threads, bit n for event n, from now on: once, before anything else is made."""
+    def poll_trace(self, limit: int) -> list[tuple[int, int, bytes, int, bytes]]:
+        """Up to ``limit`` of them: ``(event, monotonic time in ns, address or b"", length of the datagram, body)``."""
+    def trace_dropped(self) -> int:
+        """How many found no room so far."""
     def add_client(self, client_id: int, counter_id: int) -> None:
         """Watch a client's heartbeat."""
     def remove_client(self, client_id: int) -> None:
@@ -816,8 +825,23 @@ class DriverLog:
     def discard(self) -> None:
         """Unmap and delete a log that nobody took. Safe twice; nothing when it was taken."""
 
+@disjoint_base
+class _Resource:
+    """What a DriverCore runs: kept alive by it until freed."""
+
+    def free(self) -> None:
+        """Give memory, files and sockets back, once the agents let go of it. Safe twice, and on any thread."""
+
+class _Subscribable(_Resource):
+    """A log that subscribers read: clients of an IPC publication or an image, spies of a network publication."""
+
+    def add_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> int | None:
+        """Let one in: the join position, also set in the counter, or None when it takes no subscribers now."""
+    def remove_subscriber(self, registration_id: int) -> bool:
+        """True when it was there."""
+
 @final
-class IpcPublicationCore:
+class IpcPublicationCore(_Subscribable):
     """A log whose readers map it themselves."""
 
     def __new__(
@@ -834,18 +858,12 @@ class IpcPublicationCore:
         """End it without draining."""
     def reject(self) -> None:
         """Drop its subscribers and take none until the cool-down is over."""
-    def add_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> int | None:
-        """The join position, also set in the counter, or None when it takes no subscribers now."""
-    def remove_subscriber(self, registration_id: int) -> bool:
-        """True when it was there."""
-    def free(self) -> None:
-        """Unmap its log, once the core let go of it. Safe twice, and on any thread."""
 
 def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
 
 @final
-class GossipCore:
+class GossipCore(_Resource):
     """A socket that tells and hears names, on a native thread or where `do_work` is called. Any thread may ask it."""
 
     def __new__(cls, core: DriverCore, settings: dict[str, Any]) -> Self: ...
@@ -861,11 +879,9 @@ class GossipCore:
         """Was it heard from, or of, lately?"""
     def find(self, name: str) -> str | None:
         """The IP address of a name as text; None when nobody spoke of it lately."""
-    def free(self) -> None:
-        """End its thread and close its socket. Safe twice."""
 
 @final
-class SendEndpointCore:
+class SendEndpointCore(_Resource):
     """The socket that the publications of one channel send from."""
 
     def __new__(cls, core: DriverCore, channel: dict[str, Any], endpoint_id: int, status_id: int) -> Self: ...
@@ -881,11 +897,9 @@ class SendEndpointCore:
         """Send there no more; nothing when it is not there. CapacityError as above."""
     def move(self, destination_id: int, address: Buffer) -> None:
         """The name of a destination, or with -1 of the channel, has another address now. CapacityError as above."""
-    def free(self) -> None:
-        """Close its socket, once the sender let go of it. Safe twice."""
 
 @final
-class ReceiveEndpointCore:
+class ReceiveEndpointCore(_Resource):
     """What the subscriptions of one channel share: the streams that they want, and destinations that bring them."""
 
     def __new__(cls, core: DriverCore, channel: dict[str, Any], endpoint_id: int, status_id: int) -> Self: ...
@@ -897,11 +911,9 @@ class ReceiveEndpointCore:
         """Take it no more."""
     def refuse_image(self, stream_id: int, session_id: int) -> None:
         """No image was made for a SETUP: the next one may ask again."""
-    def free(self) -> None:
-        """Once the receiver let go of it, and its destinations are freed. Safe twice."""
 
 @final
-class ReceiveDestinationCore:
+class ReceiveDestinationCore(_Resource):
     """One socket of a receive endpoint, bound."""
 
     def __new__(cls, endpoint: ReceiveEndpointCore, channel: dict[str, Any], destination_id: int) -> Self: ...
@@ -913,11 +925,9 @@ class ReceiveDestinationCore:
         """Ask the receiver to let go of it."""
     def set_control(self, address: Buffer) -> None:
         """The name of its explicit control address stands for this ``sockaddr_storage`` now."""
-    def free(self) -> None:
-        """Close its socket, once the receiver let go of it. Safe twice."""
 
 @final
-class NetworkPublicationCore:
+class NetworkPublicationCore(_Subscribable):
     """A log that the sender drains to the wire."""
 
     def __new__(
@@ -933,15 +943,9 @@ class NetworkPublicationCore:
         """No client holds it any more: it drains."""
     def revoke(self) -> None:
         """End it without draining."""
-    def add_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> int | None:
-        """Let a spy in: the join position, also set in the counter, or None when it takes no spies now."""
-    def remove_subscriber(self, registration_id: int) -> bool:
-        """True when the spy was there."""
-    def free(self) -> None:
-        """Unmap its log, once sender and core let go of it. Safe twice, and on any thread."""
 
 @final
-class ImageCore:
+class ImageCore(_Subscribable):
     """One stream from one source, rebuilt."""
 
     def __new__(
@@ -955,16 +959,10 @@ class ImageCore:
         """A subscriber from the start, before core and receiver know the image; its counter is set already."""
     def add(self) -> None:
         """Let core and receiver run it; CapacityError when the receiver's queue is full now."""
-    def add_subscriber(self, registration_id: int, counter_id: int, tether: bool, rejoin: bool) -> int | None:
-        """A late one: the join position, also set in the counter, or None when it takes none now."""
-    def remove_subscriber(self, registration_id: int) -> bool:
-        """True when it was there."""
     def set_response(self, session_id: int | None) -> None:
         """Tell the source which session answers it, until this is called with None."""
     def reject(self, reason: bytes) -> None:
         """Answer the source with errors in place of status messages."""
-    def free(self) -> None:
-        """Unmap its log, once receiver and core let go of it. Safe twice, and on any thread."""
 
 # --- archive ---
 

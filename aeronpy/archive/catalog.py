@@ -42,6 +42,12 @@ class CatalogWriter:
         self._map = file
         self._sync_level = sync_level
         found = parse_catalog(path, file[:])
+        for entry in found.entries:
+            if entry.broken:
+                raise CorruptError(
+                    f"{path}: the entry at {entry.entry_offset}, of recording {entry.recording_id}, is broken: "
+                    f"{entry.broken}: restore the catalog from a copy"
+                )
         self._alignment = found.alignment
         self._offsets = {
             entry.recording_id: entry.entry_offset for entry in found.entries if entry.state is RecordingState.VALID
@@ -72,7 +78,9 @@ class CatalogWriter:
         try:
             size = os.fstat(fd).st_size
             if not is_new and size < _HEADER.size:
-                raise CorruptError(f"{path} has {size} bytes: a catalog has {_HEADER.size} at least")
+                raise CorruptError(
+                    f"{path} has {size} bytes: a catalog has {_HEADER.size} at least: restore it from a copy"
+                )
             allocate(fd, path, capacity if is_new else size)
             file = mmap.mmap(fd, 0)
             if is_new:

@@ -21,6 +21,11 @@ def recover(directory: Path, catalog: CatalogWriter) -> list[int]:
     for descriptor in catalog:
         if not descriptor.is_active:
             continue
+        for fault in descriptor.faults():
+            raise CorruptError(
+                f"{directory}: catalog entry of recording {descriptor.recording_id} at {descriptor.entry_offset}: "
+                f"{fault}: restore the catalog from a copy"
+            )
         files = RecordingFiles.of(directory, descriptor)
         found = recover_stop_position(files, segments.get(descriptor.recording_id, []))
         if found.dropped_position >= 0:

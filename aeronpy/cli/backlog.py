@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from aeronpy.cli.common import console, directory_option, filters_argument, foreign, json_option, json_text, open_cnc
+from aeronpy.cli.common import (
+    directory_option,
+    filters_argument,
+    json_option,
+    open_cnc,
+    show_streams,
+    stream_title,
+)
 from aeronpy.observe import CounterFilter, StreamBacklog, read_backlog, read_counters
 
 
 def plain_lines(stream: StreamBacklog) -> Iterator[str]:
     """The layout that scripts know; it has no place for subscribers without a receiver, so `--json` says more."""
-    yield f"sessionId={stream.session_id} streamId={stream.stream_id} channel={stream.channel} : "
+    yield stream_title(stream)
     senders = {each.registration_id: each for each in stream.senders}
     for publisher in stream.publishers:
         name, remaining = publisher.registration_id, publisher.remaining
@@ -72,12 +78,4 @@ def command(filters: CounterFilter, aeron_dir: str, as_json: bool) -> None:
     """
     with open_cnc(aeron_dir) as cnc:
         streams = read_backlog(filter(filters, read_counters(cnc.counters)))
-    if as_json:
-        click.echo(json_text(streams))
-    elif sys.stdout.isatty():
-        for each in streams:
-            title = f"{each.channel} stream {each.stream_id} session {each.session_id}"
-            console().print(foreign(title, "bold"), table_of(each), "", sep="\n")
-    else:
-        for each in streams:
-            click.echo("\n".join(plain_lines(each)))
+    show_streams(streams, as_json, table_of, plain_lines)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import click
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from aeronpy.config import default_aeron_dir
-from aeronpy.errors import ArgumentError, DriverTimeout, NotFoundError, StateError
+from aeronpy.errors import ArgumentError, CorruptError, DriverTimeout, NotFoundError, StateError
 from aeronpy.observe import CncFile, CounterFilter
 from aeronpy.observe import open_cnc as map_cnc
 
@@ -85,9 +87,17 @@ def filters_argument(function: F) -> F:
 _CONTROL: Final = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
 
 
+_CONTROL_IN_LINE: Final = {**_CONTROL, ord("\t"): 0xFFFD, ord("\n"): 0xFFFD, 0x2028: 0xFFFD, 0x2029: 0xFFFD}
+
+
 def foreign(text: str, style: str = "") -> Text:
     """What somebody else wrote, for a terminal: it is shown as it is, and cannot steer the terminal."""
     return Text(text.translate(_CONTROL), style=style)
+
+
+def in_line(text: str) -> str:
+    """What somebody else wrote, for a line that scripts read: it cannot begin another one, nor steer a terminal."""
+    return text.translate(_CONTROL_IN_LINE)
 
 
 def console() -> Console:
@@ -107,6 +117,54 @@ def time_text(epoch_ms: int) -> str:
 def second_text(epoch_ms: int) -> str:
     """2026-01-05 09:12:00, in this machine's time zone."""
     return time_text(epoch_ms).partition(".")[0]
+
+
+class NamesStream(Protocol):
+    """A record that is about one session of a stream."""
+
+    @property
+    def session_id(self) -> int:
+        """The publisher's session."""
+
+    @property
+    def stream_id(self) -> int:
+        """The stream."""
+
+    @property
+    def channel(self) -> str:
+        """The channel, as counters name it."""
+
+
+S = TypeVar("S", bound=NamesStream)
+
+
+def stream_title(stream: NamesStream) -> str:
+    """How a line about a stream begins, in the layout that scripts know."""
+    return f"sessionId={stream.session_id} streamId={stream.stream_id} channel={in_line(stream.channel)} : "
+
+
+def show_streams(
+    streams: Sequence[S], as_json: bool, table_of: Callable[[S], Table], plain_lines: Callable[[S], Iterable[str]]
+) -> None:
+    """Print a record for each stream: as JSON, as tables with a title in a terminal, else as lines."""
+    if as_json:
+        click.echo(json_text(streams))
+        return
+    terminal = sys.stdout.isatty()
+    if terminal and not streams:
+        console().print("there are no streams")
+    for each in streams:
+        if terminal:
+            title = f"{each.channel} stream {each.stream_id} session {each.session_id}"
+            console().print(foreign(title, "bold"), table_of(each), "", sep="\n")
+        else:
+            click.echo("\n".join(plain_lines(each)))
+
+
+def fail_if_broken(problems: Sequence[str]) -> None:
+    """Exit code 1 and a sentence on stderr where a file is broken, after what could be read of it was printed."""
+    if problems:
+        raise CorruptError("; ".join(problems))
 
 
 def json_text(value: object) -> str:

@@ -13,6 +13,7 @@ from aeronpy.cli.common import (
     directory_option,
     filters_argument,
     foreign,
+    in_line,
     json_option,
     json_text,
     open_cnc,
@@ -64,4 +65,4 @@ def command(filters: CounterFilter, aeron_dir: str, as_json: bool) -> None:
     else:
         click.echo("\t".join(HEADER))
         for each in found:
-            click.echo("\t".join(row(each)))
+            click.echo("\t".join(map(in_line, row(each))))

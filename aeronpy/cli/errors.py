@@ -9,7 +9,16 @@ import click
 from rich.padding import Padding
 from rich.text import Text
 
-from aeronpy.cli.common import console, directory_option, driver_required, foreign, json_option, json_text, time_text
+from aeronpy.cli.common import (
+    console,
+    directory_option,
+    driver_required,
+    fail_if_broken,
+    foreign,
+    json_option,
+    json_text,
+    time_text,
+)
 from aeronpy.observe import ErrorRecord, read_error_file, read_errors
 
 
@@ -54,11 +63,13 @@ def command(aeron_dir: str, as_json: bool, since_ms: int, path: str | None, offs
 
     Example: aeronpy errors --file archive-mark.dat --offset 8192
     """
+    problems: list[str] = []
     if path is None:
         with driver_required(aeron_dir):
-            records = read_errors(aeron_dir, since_ms)
+            records = read_errors(aeron_dir, since_ms, problems=problems)
     else:
-        records = [each for each in read_error_file(path, offset) if each.last_observation_ms >= since_ms]
+        found = read_error_file(path, offset, problems=problems)
+        records = [each for each in found if each.last_observation_ms >= since_ms]
 
     if as_json:
         click.echo(json_text([as_object(each) for each in records]))
@@ -70,3 +81,4 @@ def command(aeron_dir: str, as_json: bool, since_ms: int, path: str | None, offs
         terminal.print(f"{len(records)} distinct errors observed.")
     else:
         click.echo("\n".join(plain_lines(records)))
+    fail_if_broken(problems)

@@ -28,16 +28,21 @@ def speed(rate: float | None) -> str:
     return "" if rate is None else f"{rate:,.0f}/s"
 
 
+def left(room: int) -> str:
+    """What a station may go on; a message that began before its limit may end behind it."""
+    return f"{room:,} bytes left" if room > 0 else "at its limit"
+
+
 def rows(session: Session) -> Iterator[tuple[str, str, str, str, str]]:
     """A line for each station, from the publication to the subscribers."""
     for pub in session.publishers:
         connected = {True: ", connected", False: ", not connected", None: ""}[pub.is_connected]
-        what = f"{pub.kind}{connected}, {pub.limit - pub.position:,} bytes left, of {who(pub.client)}"
+        what = f"{pub.kind}{connected}, {left(pub.limit - pub.position)}, of {who(pub.client)}"
         yield f"publication {pub.registration_id}", str(pub.position), str(pub.limit), speed(pub.rate), what
     for sender in session.senders:
         receivers = "" if sender.flow_control_receivers is None else f", {sender.flow_control_receivers} receivers"
         what = (
-            f"{sender.limit - sender.position:,} bytes left, held back {sender.back_pressure_events:,} times, "
+            f"{left(sender.limit - sender.position)}, held back {sender.back_pressure_events:,} times, "
             f"{sender.naks_received:,} NAKs received{receivers}"
         )
         yield f"sender {sender.registration_id}", str(sender.position), str(sender.limit), speed(sender.rate), what
@@ -63,7 +68,8 @@ def rest(found: Explanation) -> Iterator[tuple[str, str]]:
         )
     for drop in found.drops:
         during = f", {drop.during:,} of them just now" if drop.during else ""
-        yield "driver", f"{drop.count:,} {drop.cause}{during}"
+        whole = "" if drop.system_counter_id is None else " (of all streams, since the driver started)"
+        yield "driver", f"{drop.count:,} {drop.cause}{during}{whole}"
     if found.note:
         yield "note", found.note
 

@@ -9,7 +9,17 @@ from typing import Final
 import click
 from rich.table import Table
 
-from aeronpy.cli.common import console, directory_option, driver_required, foreign, json_option, json_text, time_text
+from aeronpy.cli.common import (
+    console,
+    directory_option,
+    driver_required,
+    fail_if_broken,
+    foreign,
+    in_line,
+    json_option,
+    json_text,
+    time_text,
+)
 from aeronpy.observe import LossEntry, read_loss
 
 HEADER: Final = (
@@ -35,7 +45,7 @@ def plain_lines(entries: Sequence[LossEntry]) -> Iterator[str]:
     """The layout that scripts know."""
     yield HEADER
     for entry in entries:
-        yield ",".join(row(entry))
+        yield ",".join(map(in_line, row(entry)))
     yield f"{len(entries)} loss entries"
 
 
@@ -70,10 +80,12 @@ def command(aeron_dir: str, as_json: bool) -> None:
     Example: aeronpy loss --aeron-dir /dev/shm/aeron-bob --json
     """
     with driver_required(aeron_dir):
-        entries = read_loss(aeron_dir)
+        problems: list[str] = []
+        entries = read_loss(aeron_dir, problems=problems)
     if as_json:
         click.echo(json_text([as_object(each) for each in entries]))
     elif sys.stdout.isatty():
         console().print(table_of(entries) if entries else "0 loss entries")
     else:
         click.echo("\n".join(plain_lines(entries)))
+    fail_if_broken(problems)

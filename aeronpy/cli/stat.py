@@ -20,6 +20,7 @@ from aeronpy.cli.common import (
     directory_option,
     filters_argument,
     foreign,
+    in_line,
     json_option,
     json_text,
     open_cnc,
@@ -57,7 +58,7 @@ def plain_lines(snapshot: DriverSnapshot) -> Iterator[str]:
     yield title(snapshot)
     yield RULE
     for each in snapshot.counters:
-        yield f"{each.counter_id:>{width}}: {each.value:>{VALUE_WIDTH},} - {each.label}"
+        yield f"{each.counter_id:>{width}}: {each.value:>{VALUE_WIDTH},} - {in_line(each.label)}"
     yield "--"
 
 

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 
 import click
 from rich.table import Table
 
 from aeronpy.cli.common import (
-    console,
     directory_option,
     filters_argument,
     foreign,
+    in_line,
     json_option,
-    json_text,
     open_cnc,
+    show_streams,
+    stream_title,
 )
 from aeronpy.observe import CounterFilter, Stream, group_streams, read_counters
 
 
-def plain_line(stream: Stream) -> str:
-    """The layout that scripts know."""
-    counters = " ".join(f"{each.name}:{each.registration_id}:{each.value}" for each in stream.counters)
-    return f"sessionId={stream.session_id} streamId={stream.stream_id} channel={stream.channel} : {counters}"
+def plain_lines(stream: Stream) -> Iterator[str]:
+    """The layout that scripts know: one line."""
+    counters = " ".join(f"{in_line(each.name)}:{each.registration_id}:{each.value}" for each in stream.counters)
+    yield stream_title(stream) + counters
 
 
 def table_of(stream: Stream) -> Table:
@@ -47,12 +48,4 @@ def command(filters: CounterFilter, aeron_dir: str, as_json: bool) -> None:
     """
     with open_cnc(aeron_dir) as cnc:
         streams = group_streams(filter(filters, read_counters(cnc.counters)))
-    if as_json:
-        click.echo(json_text(streams))
-    elif sys.stdout.isatty():
-        for each in streams:
-            title = f"{each.channel} stream {each.stream_id} session {each.session_id}"
-            console().print(foreign(title, "bold"), table_of(each), "", sep="\n")
-    else:
-        for each in streams:
-            click.echo(plain_line(each))
+    show_streams(streams, as_json, table_of, plain_lines)

@@ -42,11 +42,7 @@ class Adds:
         undo: Undo | None = None,
     ) -> int:
         """Send a command; its answer is made into something of a kind."""
-        self._conductor.check_open()
-        correlation_id = self._core.next_correlation_id()
-        call = Call(kind, make, what, undo)
-        self._conductor.calls.begin(command, body(self._core.client_id, correlation_id), correlation_id, call)
-        return correlation_id
+        return self._conductor.begin(command, body, Call(kind, make, what, undo))
 
     def publication(
         self, kind: type[Publication | ExclusivePublication], channel: object, stream_id: int, strict: bool

@@ -98,13 +98,21 @@ class Calls:
         self._core.awaiting(1)
         try:
             if not wait(call.waiter, timeout_s):
-                raise DriverTimeout(f"no response from the media driver within {timeout_s} s: {call.what}")
+                raise DriverTimeout(
+                    f"no response from the media driver within {timeout_s} s: {call.what}; {self._driver_life()}"
+                )
         except BaseException:
             self.cancel(correlation_id)
             raise
         finally:
             self._core.awaiting(-1)
         return self.take(correlation_id, call)
+
+    def _driver_life(self) -> str:
+        age_ms = time.time_ns() // 1_000_000 - self._core.cnc.heartbeat_timestamp_ms
+        if age_ms > self._timeout_ms:
+            return f"its last heartbeat is {age_ms} ms old: is it stopped, or dead?"
+        return f"its last heartbeat is {age_ms} ms old: it lives, and is busy; raise driver_timeout_ms, or try again"
 
     def take(self, correlation_id: int, call: Call) -> object:
         """The answer that has come; a refusal is raised, once."""
@@ -125,7 +133,11 @@ class Calls:
             return
         if isinstance(call.waiter.result, Closeable):
             call.waiter.result.close()
-        elif call.undo is not None:
+        else:
+            self._take_back(correlation_id, call)
+
+    def _take_back(self, correlation_id: int, call: Call) -> None:
+        if call.undo is not None:
             undo_id = self._core.next_correlation_id()
             command, body = call.undo(self._core.client_id, undo_id, correlation_id)
             self.note(undo_id, command, body, f"take back {call.what}", may_fail=True)
@@ -166,7 +178,9 @@ class Calls:
         try:
             return call.make(kind, body)
         except Exception as error:
+            # The driver has made what cannot be used here, for want of memory or mappings: it is not to stay there.
             self._core.unwatch(correlation_id)
+            self._take_back(correlation_id, call)
             call.waiter.complete(None, error)
             return None
 

@@ -15,43 +15,21 @@ from typing import Any, Final
 
 from aeronpy._core.native import ClientCore, Image, Waiter
 from aeronpy.client import protocol
-from aeronpy.client.calls import Calls, wait_working
+from aeronpy.client.calls import Call, Calls, wait_working
 from aeronpy.client.context import Context
 from aeronpy.client.counter import Counter
+from aeronpy.client.ends import end_error
 from aeronpy.client.handlers import Handlers, Kind
 from aeronpy.client.logs import Logs
-from aeronpy.client.lost_driver import diagnose
 from aeronpy.client.protocol import Command, ErrorCode, Event
 from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
-from aeronpy.errors import (
-    AeronError,
-    ChannelEndpointError,
-    ClientTimeout,
-    ConductorServiceTimeout,
-    DriverShutdown,
-    DriverTimeout,
-    LappedError,
-    OutOfMemoryError,
-    RegistrationError,
-    StateError,
-)
+from aeronpy.errors import AeronError, ChannelEndpointError, RegistrationError, StateError
 
 _log: Final = logging.getLogger("aeronpy")
 
 EXPLICIT_CLOSE_LINGER_NS: Final = 1_000_000_000
 THREAD_NAME: Final = "aeron-client-conductor"
-DRIVER_TIMEOUT: Final = 1000
-DRIVER_REPLACED: Final = 2004
-_ENDED: Final[dict[int, type[AeronError]]] = {
-    DRIVER_TIMEOUT: DriverTimeout,
-    1001: ClientTimeout,
-    1002: ConductorServiceTimeout,
-    2001: LappedError,
-    2002: OutOfMemoryError,
-    2003: DriverShutdown,
-    DRIVER_REPLACED: DriverTimeout,
-}
 
 Resource = Publication | ExclusivePublication | Subscription | Counter
 
@@ -70,6 +48,8 @@ class Conductor:
         self.calls.wait_by_work = self._wait_by_work
         self._lock: Final = context.client_lock
         self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
+        # A counter lives until it is removed, also when nobody keeps the object: others read its value.
+        self._own_counters: Final[dict[int, Counter]] = {}
         self._thread: threading.Thread | None = None
         self._in_handlers = threading.local()
 
@@ -141,8 +121,9 @@ class Conductor:
         """Raise where this client can do nothing any more: forked, ended, closed."""
         if self.core.is_forked:
             self.core.next_correlation_id()  # refuses, with the reason
-        if self.ended is not None:
-            raise type(self.ended)(f"the client ended: {self.ended}")
+        error = self.why_ended()
+        if error is not None:
+            raise type(error)(f"the client ended: {error}", error.code)
         if self.is_closed:
             raise StateError("the client is closed")
 
@@ -154,6 +135,34 @@ class Conductor:
                 "reentrant calls are not permitted during callbacks: this is called from inside one of the client's "
                 "handlers; hand it to another thread, or do it after the handler"
             )
+
+    def why_ended(self) -> AeronError | None:
+        """What ended this client, from the moment on at which the core ended, also before handlers hear of it."""
+        termination = self.core.termination
+        if self.ended is None and termination is not None and not self.is_closed:
+            return end_error(*termination, self.core.cnc, self.context.driver_timeout_ms)
+        return self.ended
+
+    def begin(self, command: Command, body: Callable[[int, int], bytes], call: Call) -> int:
+        """Send a command, made of the client's id and its own, whose answer becomes something; returns its id.
+
+        Raises what ended the client, StateError once closed, CapacityError.
+        """
+        self.check_open()
+        try:
+            correlation_id = self.core.next_correlation_id()
+            self.calls.begin(command, body(self.core.client_id, correlation_id), correlation_id, call)
+        except StateError:
+            self.check_live()  # the client ended meanwhile, for a reason that says more
+            raise
+        return correlation_id
+
+    def ask(self, command: Command, body: Callable[[int, int], bytes], what: str) -> int:
+        """Send a command that is answered with done or not, and wait; returns its id. Raises as `Calls.finish`."""
+        call = Call(int, lambda _event, _body: True, what)
+        correlation_id = self.begin(command, body, call)
+        self.calls.finish(correlation_id, call)
+        return correlation_id
 
     def report(self, error: Exception) -> None:
         """Hand an error to the error handler, or to the log."""
@@ -195,7 +204,7 @@ class Conductor:
         elif kind == Event.ON_PUBLICATION_ERROR:
             self._on_publication_error(protocol.PublicationError.parse(body))
         elif kind == Event.CLIENT_TERMINATED:
-            self._on_terminated(*protocol.parse_termination(body))
+            self._on_terminated()
         else:
             self._complete(protocol.parse_id(body), kind, body)
             if kind == Event.ON_COUNTER_READY:
@@ -209,6 +218,8 @@ class Conductor:
         if isinstance(result, Subscription | Publication | ExclusivePublication | Counter):
             with self._lock:
                 self._resources[correlation_id] = result
+                if isinstance(result, Counter) and not result.is_static:
+                    self._own_counters[correlation_id] = result
             self._tell_of_new(result)
         if not isinstance(result, Subscription):
             self.core.unwatch(correlation_id)  # subscriptions go on to be told of images
@@ -276,9 +287,17 @@ class Conductor:
             subscription = self._resources.get(event.subscription_id)
         if not isinstance(subscription, Subscription):
             return
+        try:
+            log = self.logs.open(event.log_path)
+        except AeronError as error:
+            raise type(error)(
+                f"the image of session {event.session_id} on {subscription.channel} stream {event.stream_id} cannot be "
+                f"used here: {error}; its publisher waits for this subscription until that is closed",
+                error.code,
+            ) from error
         image = Image(
             self.core,
-            self.logs.open(event.log_path),
+            log,
             subscription=subscription,
             correlation_id=event.correlation_id,
             session_id=event.session_id,
@@ -340,6 +359,7 @@ class Conductor:
             return
         with self._lock:
             self._resources.pop(resource.registration_id, None)
+            self._own_counters.pop(resource.registration_id, None)
         self.core.unwatch(resource.registration_id)
         if not self.is_closed and self.ended is None:
             try:
@@ -349,18 +369,17 @@ class Conductor:
             what = f"{command.name} {resource.registration_id}"
             self.calls.note(correlation_id, command, body(correlation_id), what, may_fail=True)
 
-    def _on_terminated(self, reason: int, text: str) -> None:
-        if reason in (DRIVER_TIMEOUT, DRIVER_REPLACED):
-            self.ended = diagnose(text, self.core.cnc, self.context.driver_timeout_ms)
-        else:
-            self.ended = _ENDED.get(reason, AeronError)(text, -reason)
+    def _on_terminated(self) -> None:
+        error = self.ended = self.why_ended()
         self._close_all()
-        self.report(self.ended)
+        if error is not None:
+            self.report(error)
         self.core.close()  # a driver that lives need not wait until it misses us
 
     def _close_all(self) -> None:
         for resource in self._of(Subscription, Publication, ExclusivePublication, Counter):
             self._mark_closed(resource, self.context.resource_linger_duration_ns)
+        self._own_counters.clear()
         self.calls.fail_all(self.ended or StateError("the client was closed meanwhile"))
         self.tell(self.handlers.take(Kind.CLOSE))
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Counter(CounterBase):
     """A number in the driver's counters, shown to everybody; its value may be changed from any thread.
 
-    A static counter is not owned by its client, and stays when that closes.
+    It stays until it is closed, or its client, whether or not this object is kept. A static counter is not owned by
+    its client, and stays when that closes.
     """
 
     def __init__(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from aeronpy.client import protocol
 from aeronpy.client.arguments import channel_text
-from aeronpy.client.calls import Call
 from aeronpy.client.protocol import Command
 
 if TYPE_CHECKING:
@@ -29,19 +28,18 @@ class Destinations:
 
     def _send(self, command: Command, destination: str | int, wait: bool) -> int:
         conductor = self._live_owner()
-        correlation_id = conductor.core.next_correlation_id()
-        ids = conductor.core.client_id, correlation_id, self._destinations_id()
-        if isinstance(destination, int):
-            body = protocol.destination_by_id(*ids, destination)
-        else:
-            body = protocol.destination(*ids, destination)
+
+        def body(client_id: int, correlation_id: int) -> bytes:
+            ids = client_id, correlation_id, self._destinations_id()
+            if isinstance(destination, int):
+                return protocol.destination_by_id(*ids, destination)
+            return protocol.destination(*ids, destination)
+
         what = f"{command.name} {destination}"
         if wait:
-            call = Call(int, lambda _event, _body: correlation_id, what)
-            conductor.calls.begin(command, body, correlation_id, call)
-            conductor.calls.finish(correlation_id, call)
-        else:
-            conductor.calls.note(correlation_id, command, body, what)
+            return conductor.ask(command, body, what)
+        correlation_id = conductor.core.next_correlation_id()
+        conductor.calls.note(correlation_id, command, body(conductor.core.client_id, correlation_id), what)
         return correlation_id
 
     def add_destination(self, channel: object, *, strict: bool = True) -> int:

@@ -28,6 +28,12 @@ def _is_live(file: CncFile, timeout_ms: int) -> bool:
     return heartbeat_ms > 0 and time.time() * 1e3 - heartbeat_ms <= timeout_ms
 
 
+def _dead(text: str, lost: CncMapping) -> DriverTimeout:
+    return DriverTimeout(
+        f"{text}; aeronpy doctor --aeron-dir {lost.directory} says what became of it: start it again, and connect again"
+    )
+
+
 def diagnose(text: str, lost: CncMapping, timeout_ms: int) -> DriverTimeout:
     """The error that ends a client of a lost driver, by what lies in its directory now."""
     try:
@@ -35,11 +41,11 @@ def diagnose(text: str, lost: CncMapping, timeout_ms: int) -> DriverTimeout:
     except VersionError as error:
         return DriverUpgraded(f"{text}; {error}")
     except (AeronError, OSError):
-        return DriverTimeout(text)
+        return _dead(text, lost)
     with file:
         is_same = (file.pid, file.start_timestamp_ms) == (lost.pid, lost.start_timestamp_ms)
         if is_same or not _is_live(file, timeout_ms):
-            return DriverTimeout(text)
+            return _dead(text, lost)
         before, now = driver_version(lost), driver_version(file)
         who = f"process {lost.pid} was replaced by process {file.pid}"
         if before != now:

@@ -261,8 +261,3 @@ def parse_pair(body: bytes) -> tuple[int, int]:
 def parse_id(body: bytes) -> int:
     """The i64 that an event begins with."""
     return _fields("<q", body)[0]
-
-
-def parse_termination(body: bytes) -> tuple[int, str]:
-    """Reason and text of CLIENT_TERMINATED."""
-    return _fields("<i", body)[0], body[4:].decode("utf-8", "replace")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from aeronpy._core.native import PublicationBase
 from aeronpy.client import protocol
-from aeronpy.client.destinations import Destinations
 from aeronpy.client.protocol import Command
-from aeronpy.client.status import channel_status, local_socket_addresses
-from aeronpy.client.values import ChannelStatus, OfferResult
+from aeronpy.client.resource import ChannelResource
+from aeronpy.client.values import OfferResult
 from aeronpy.errors import PublicationClosed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import Buffer
 
-    from aeronpy.client.aeron import Aeron
     from aeronpy.client.conductor import Conductor
 
 
@@ -24,18 +22,12 @@ if TYPE_CHECKING:
 _RESULT_NAMES: Final = {**{int(result): result.name for result in OfferResult}, -6: "ERROR"}
 
 
-class _Publication(Destinations, PublicationBase):
+class _Publication(ChannelResource, PublicationBase):
     """What both kinds share with the driver."""
 
     _ADD: ClassVar = Command.ADD_DESTINATION
     _REMOVE: ClassVar = Command.REMOVE_DESTINATION
-    _aeron: Aeron | None = None
-    _conductor: Conductor | None = None
     _revoke = False
-
-    def _own(self, aeron: Aeron | None, conductor: Conductor) -> None:
-        self._aeron = aeron
-        self._conductor = conductor
 
     def close(self) -> None:
         """Close here at once, and at the driver, which drains what was sent. Twice is fine."""
@@ -49,15 +41,6 @@ class _Publication(Destinations, PublicationBase):
             lambda correlation_id: protocol.remove_publication(client_id, correlation_id, self.registration_id, revoke),
         )
         self._aeron = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return (
@@ -75,6 +58,10 @@ class _Publication(Destinations, PublicationBase):
     def _destinations_id(self) -> int:
         return self.original_registration_id
 
+    def _why_closed(self) -> str:
+        error = self._conductor.why_ended() if self._conductor is not None else None
+        return "" if error is None else f", since the client ended: {error}"
+
     @staticmethod
     def error_string(result: int) -> str:
         """The name of what `offer` answered: NONE for a position, UNKNOWN for what is no answer."""
@@ -84,16 +71,6 @@ class _Publication(Destinations, PublicationBase):
     def is_original(self) -> bool:
         """Whether this was the first of the publications that share the stream."""
         return self.registration_id == self.original_registration_id
-
-    @property
-    def channel_status(self) -> ChannelStatus:
-        """State of the channel's endpoint; ERRORED once closed."""
-        return channel_status(self._conductor, self.channel_status_id, self.is_closed)
-
-    @property
-    def local_socket_addresses(self) -> list[str]:
-        """Addresses that the sending endpoint is bound to."""
-        return local_socket_addresses(self._conductor, self.channel_status_id, self.is_closed)
 
     def remove_destination_by_id(self, destination_id: int) -> None:
         """Send to the destination no more that `add_destination` gave this id. Raises as that."""

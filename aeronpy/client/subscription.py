@@ -9,29 +9,23 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from aeronpy._core.native import FragmentAssembler, FragmentView, Header, Image, SubscriptionBase
 from aeronpy.client import protocol
-from aeronpy.client.calls import Call
-from aeronpy.client.destinations import Destinations
 from aeronpy.client.message import Message
 from aeronpy.client.protocol import Command
-from aeronpy.client.status import channel_status, local_socket_addresses
-from aeronpy.client.values import ChannelStatus
+from aeronpy.client.resource import ChannelResource
 from aeronpy.errors import ArgumentError, StateError
 from aeronpy.uri import ChannelUri
 
 if TYPE_CHECKING:
-    from aeronpy.client.aeron import Aeron
     from aeronpy.client.conductor import Conductor
 
 _MESSAGES_PER_POLL: Final = 64
 
 
-class Subscription(Destinations, SubscriptionBase):
+class Subscription(ChannelResource, SubscriptionBase):
     """Receives a stream from all who send it. Polls are for one thread at a time."""
 
     _ADD: ClassVar = Command.ADD_RCV_DESTINATION
     _REMOVE: ClassVar = Command.REMOVE_RCV_DESTINATION
-    _aeron: Aeron | None = None
-    _conductor: Conductor | None = None
 
     def __init__(self) -> None:
         ahead: deque[Message] = deque()
@@ -41,10 +35,6 @@ class Subscription(Destinations, SubscriptionBase):
 
         self._ahead = ahead
         self._assembler_ahead = FragmentAssembler(keep)
-
-    def _own(self, aeron: Aeron | None, conductor: Conductor) -> None:
-        self._aeron = aeron
-        self._conductor = conductor
 
     def messages(self, limit: int | None = None, *, timeout_s: float | None = None) -> Iterator[Message]:
         """Iterate over whole messages, each owning its bytes, waiting without the GIL where there are none.
@@ -84,15 +74,6 @@ class Subscription(Destinations, SubscriptionBase):
         )
         self._aeron = None
 
-    def __enter__(self) -> Subscription:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return (
             f"Subscription(channel={self.channel!r}, stream_id={self.stream_id}, "
@@ -108,16 +89,6 @@ class Subscription(Destinations, SubscriptionBase):
 
     def _destinations_id(self) -> int:
         return self.registration_id
-
-    @property
-    def channel_status(self) -> ChannelStatus:
-        """State of the channel's endpoint; ERRORED once closed."""
-        return channel_status(self._conductor, self.channel_status_id, self.is_closed)
-
-    @property
-    def local_socket_addresses(self) -> list[str]:
-        """Addresses that the receiving endpoint is bound to, one for each destination with a socket."""
-        return local_socket_addresses(self._conductor, self.channel_status_id, self.is_closed)
 
     @property
     def resolved_endpoint(self) -> str | None:
@@ -142,11 +113,10 @@ class Subscription(Destinations, SubscriptionBase):
             raise ArgumentError(f"a reason of {len(reason)} characters: at most {protocol.MAX_REASON_LENGTH}")
         if self.channel.startswith("aeron-spy:"):
             raise StateError(f"{image!r} is a spy's, and a spy only watches: it cannot reject the publisher's stream")
-        conductor = self._live_owner()
-        correlation_id = conductor.core.next_correlation_id()
-        body = protocol.reject_image(
-            conductor.core.client_id, correlation_id, image.correlation_id, image.position, reason
+        self._live_owner().ask(
+            Command.REJECT_IMAGE,
+            lambda client_id, correlation_id: protocol.reject_image(
+                client_id, correlation_id, image.correlation_id, image.position, reason
+            ),
+            f"REJECT_IMAGE {image.correlation_id}",
         )
-        call = Call(int, lambda _event, _body: correlation_id, f"REJECT_IMAGE {image.correlation_id}")
-        conductor.calls.begin(Command.REJECT_IMAGE, body, correlation_id, call)
-        conductor.calls.finish(correlation_id, call)

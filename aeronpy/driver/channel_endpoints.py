@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 from aeronpy._core.native import ReceiveEndpointCore, SendEndpointCore
 from aeronpy.driver.counters import EndpointCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
-from aeronpy.driver.event_log import LogEvent
+from aeronpy.driver.log_events import LogEvent
 from aeronpy.driver.office import Office
 from aeronpy.driver.udp_channel import UdpChannel
 from aeronpy.errors import AeronTimeoutError, CapacityError
@@ -41,6 +41,7 @@ class ChannelEndpoint:
         self.remote = channel.remote  # by now: names may get new addresses
         self.is_closing = False
         self._holds = 0
+        office.name_endpoint(endpoint_id, channel.text)
         settings = self._settings()
         self.so_sndbuf: int = settings["so_sndbuf"]
         self.so_rcvbuf: int = settings["so_rcvbuf"]
@@ -63,10 +64,7 @@ class ChannelEndpoint:
         self.office.note(LogEvent.SEND_CHANNEL_CREATION if is_send else LogEvent.RECEIVE_CHANNEL_CREATION, self._text())
 
     def _text(self) -> str:
-        return (
-            f"localData: {self.channel.local}, remoteData: {self.channel.remote}, ttl: {self.channel.ttl} "
-            f"channel={self.channel.text}"
-        )
+        return f"localData: {self.channel.local}, remoteData: {self.remote}, ttl: {self.channel.ttl}"
 
     def _settings(self) -> dict[str, Any]:
         """For the native half."""

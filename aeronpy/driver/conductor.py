@@ -20,15 +20,16 @@ from aeronpy.driver.command_lines import WAITING_BYTES_MAX, CommandLines
 from aeronpy.driver.commands import Command, CommandType
 from aeronpy.driver.context import MediaDriverContext, ThreadingMode
 from aeronpy.driver.error_code import ErrorCode, code_of, refuse, text_of
-from aeronpy.driver.event_log import LogEvent
 from aeronpy.driver.events import EventType
 from aeronpy.driver.images import Images
 from aeronpy.driver.ipc_publications import IpcPublication, IpcPublications
 from aeronpy.driver.ipc_subscriptions import IpcSubscriptions
+from aeronpy.driver.log_events import LogEvent
 from aeronpy.driver.multi_destination import MultiDestination
 from aeronpy.driver.network_publications import NetworkPublications
 from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
+from aeronpy.driver.publications import Publication
 from aeronpy.driver.receive_names import ReceiveNames
 from aeronpy.driver.resource_agent import ResourceAgent
 from aeronpy.driver.responses import Responses
@@ -41,6 +42,13 @@ from aeronpy.errors import AeronError
 EVENTS_PER_POLL: Final = 64
 IDLE_NS: Final = 60 * 1_000_000_000
 REASON_MAX: Final = 1023
+# Of an untethered subscriber, as the event log has them.
+_CHANGES: Final = {
+    EventType.SUBSCRIBER_UNAVAILABLE: "ACTIVE -> LINGER",
+    EventType.SUBSCRIBER_RESTING: "LINGER -> RESTING",
+    EventType.SUBSCRIBER_AVAILABLE: "RESTING -> ACTIVE",
+    EventType.SUBSCRIBER_CLOSED: "LINGER -> CLOSED",
+}
 
 _log: Final = logging.getLogger(__name__)
 
@@ -57,7 +65,7 @@ class DriverConductor:
         self._agent = ResourceAgent(
             core.wake,
             is_threaded=context.threading_mode is not ThreadingMode.INVOKER,
-            cpu=context.native_resource_agent_cpu_affinity,
+            cpu=context.cpu_of("native_resource_agent"),
         )
         self._tasks = Tasks(self._agent, self._on_upkeep_failed)
         self._lines = CommandLines(self._tasks, self._run_command, self._refuse_command)
@@ -87,11 +95,12 @@ class DriverConductor:
                 self._core.wait(IDLE_NS)
 
     def do_work(self) -> int:
-        """Decide what is there now; returns how many events and finished jobs that were."""
+        """Decide what is there now; returns how many events, records and finished jobs that were."""
+        traced = self._office.drain_trace()
         found = self._core.poll_events(EVENTS_PER_POLL)
         for type_id, record in found:
             self._on_event(EventType(type_id), record)
-        return len(found) + self._tasks.advance() + self._office.naming.do_work()
+        return traced + len(found) + self._tasks.advance() + self._office.naming.do_work()
 
     def stop(self) -> None:
         """Make ``run`` return. Safe from any thread, and twice."""
@@ -103,6 +112,7 @@ class DriverConductor:
         self._agent.close()
         self._tasks.close()
         self._office.naming.close()
+        self._core.stop()  # or the event log would have no end while streams flow
         self._office.close()
 
     # --- commands ---
@@ -338,7 +348,7 @@ class DriverConductor:
             case EventType.CLIENT_EXPIRED:
                 self._on_client_expired(events.resource_id(record))
             case EventType.IPC_UNAVAILABLE:
-                self._on_unavailable(self._ipc_publications.get(events.resource_id(record)))
+                self._on_publication_over(self._ipc_publications.get(events.resource_id(record)))
             case EventType.IPC_GONE:
                 self._ipc_publications.on_gone(events.resource_id(record))
             case EventType.IPC_COOLED_DOWN:
@@ -346,11 +356,13 @@ class DriverConductor:
                 if publication is not None:
                     self._link_ipc(publication)
             case EventType.SPIES_DRAINED:
-                self._on_unavailable(self._network_publications.get(events.resource_id(record)))
+                self._on_publication_over(self._network_publications.get(events.resource_id(record)))
             case EventType.PUBLICATION_GONE:
                 self._network_publications.on_gone(events.resource_id(record))
             case EventType.IMAGE_UNAVAILABLE:
-                self._on_unavailable(self._images.get(events.resource_id(record)))
+                image = self._images.get(events.resource_id(record))
+                if image is not None:
+                    image.tell_all_unavailable()
             case EventType.IMAGE_GONE:
                 self._images.on_gone(events.resource_id(record))
             case EventType.SEND_ENDPOINT_GONE:
@@ -364,7 +376,12 @@ class DriverConductor:
                 self._on_response_setup(events.response(record))
             case EventType.RESPONSE_CONNECTED:
                 self._on_response_connected(events.response(record))
-            case EventType.SUBSCRIBER_UNAVAILABLE | EventType.SUBSCRIBER_AVAILABLE | EventType.SUBSCRIBER_CLOSED:
+            case (
+                EventType.SUBSCRIBER_UNAVAILABLE
+                | EventType.SUBSCRIBER_RESTING
+                | EventType.SUBSCRIBER_AVAILABLE
+                | EventType.SUBSCRIBER_CLOSED
+            ):
                 self._on_subscriber(kind, events.subscriber(record))
             case EventType.SETUP:
                 self._tasks.start(self._guarded(kind, self._images.on_setup(events.setup(record))))
@@ -410,9 +427,11 @@ class DriverConductor:
         )
 
     @staticmethod
-    def _on_unavailable(stream: Stream | None) -> None:
-        if stream is not None:
-            stream.tell_all_unavailable()
+    def _on_publication_over(publication: Publication | None) -> None:
+        """Drained or revoked: its readers lose it."""
+        if publication is not None:
+            publication.note_revoked()
+            publication.tell_all_unavailable()
 
     def _on_subscriber(self, kind: EventType, event: events.SubscriberEvent) -> None:
         """An untethered reader lagged, or is back."""
@@ -423,11 +442,11 @@ class DriverConductor:
         self._office.note(
             LogEvent.UNTETHERED_SUBSCRIPTION_STATE_CHANGE,
             f"subscriptionId={event.subscription_id} streamId={stream.stream_id} sessionId={stream.session_id} "
-            f"{kind.name}",
+            + _CHANGES[kind],
         )
         if kind is EventType.SUBSCRIBER_UNAVAILABLE:
             stream.tell_unavailable(subscription)
         elif kind is EventType.SUBSCRIBER_AVAILABLE:
             stream.tell_available(subscription)
-        else:
+        elif kind is EventType.SUBSCRIBER_CLOSED:
             stream.unlink(subscription)

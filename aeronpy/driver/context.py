@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final
 
 from aeronpy.config import default_aeron_dir
@@ -142,6 +143,11 @@ class MediaDriverContext(DriverOptions):
             "loss_report_length": self.loss_report_buffer_length,
         }
 
+    def cpu_of(self, agent: str) -> int:
+        """The processor of an agent, -1 for any: with ``cpuset_affinity`` its place in the set of the process."""
+        place: int = getattr(self, f"{agent}_cpu_affinity")
+        return sorted(os.sched_getaffinity(0))[place] if self.cpuset_affinity and place >= 0 else place
+
     def agent_settings(self) -> list[tuple[bytes, bytes, int, bytes | None]]:
         """How each native thread idles, where it runs and what it is called, in the order that the core takes them."""
         names: dict[ThreadingMode, list[tuple[str, str, str, str]]] = {
@@ -163,7 +169,7 @@ class MediaDriverContext(DriverOptions):
             (
                 getattr(self, f"{idle}_idle_strategy").encode(),
                 getattr(self, f"{idle}_idle_strategy_init_args").encode(),
-                getattr(self, f"{cpu}_cpu_affinity"),
+                self.cpu_of(cpu),
                 (classic if self.thread_naming == "classic" else new).encode(),
             )
             for idle, cpu, classic, new in agents

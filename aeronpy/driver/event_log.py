@@ -1,85 +1,36 @@
 """What a driver does, in lines for people: the event log of Aeron's drivers (spec: client/driver protocol, 23.7).
 
-It sees what the thread that decides sees: commands, answers, channels, clean-up, states. What sender and receiver
-do per frame (frames, NAKs, resends) is counted, not logged: their threads write no lines.
+Whoever sees an event leaves it here and goes on; a thread of the log's own words and writes it. A file system or a
+pipe that takes its time delays nobody: what does not fit into what waits meanwhile is counted, and said to be lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from enum import IntEnum
-from typing import Final, Self, TextIO
+from typing import Final, NamedTuple, Self, TextIO
 
 from aeronpy import __version__
 from aeronpy.config import nearest_text
 from aeronpy.driver import commands, event_texts
 from aeronpy.driver.context import MediaDriverContext
+from aeronpy.driver.log_events import NAMES, NEVER_HERE, LogEvent, parse_events
 from aeronpy.driver.replies import Reply
+
+THREAD_NAME: Final = "aeron-md-log"
+WAITING_MAX: Final = 64 << 10
+_GRACE_S: Final = 2.0
+_NANOS: Final = 1_000_000_000
 
 _log: Final = logging.getLogger(__name__)
 
-
-class LogEvent(IntEnum):
-    """Names and numbers that ``AERON_EVENT_LOG`` takes."""
-
-    FRAME_IN = 1
-    FRAME_OUT = 2
-    CMD_IN_ADD_PUBLICATION = 3
-    CMD_IN_REMOVE_PUBLICATION = 4
-    CMD_IN_ADD_SUBSCRIPTION = 5
-    CMD_IN_REMOVE_SUBSCRIPTION = 6
-    CMD_OUT_PUBLICATION_READY = 7
-    CMD_OUT_AVAILABLE_IMAGE = 8
-    CMD_OUT_ON_OPERATION_SUCCESS = 12
-    CMD_IN_KEEPALIVE_CLIENT = 13
-    REMOVE_PUBLICATION_CLEANUP = 14
-    REMOVE_SUBSCRIPTION_CLEANUP = 15
-    REMOVE_IMAGE_CLEANUP = 16
-    CMD_OUT_ON_UNAVAILABLE_IMAGE = 17
-    SEND_CHANNEL_CREATION = 23
-    RECEIVE_CHANNEL_CREATION = 24
-    SEND_CHANNEL_CLOSE = 25
-    RECEIVE_CHANNEL_CLOSE = 26
-    CMD_IN_ADD_DESTINATION = 30
-    CMD_IN_REMOVE_DESTINATION = 31
-    CMD_IN_ADD_EXCLUSIVE_PUBLICATION = 32
-    CMD_OUT_EXCLUSIVE_PUBLICATION_READY = 33
-    CMD_OUT_ERROR = 34
-    CMD_IN_ADD_COUNTER = 35
-    CMD_IN_REMOVE_COUNTER = 36
-    CMD_OUT_SUBSCRIPTION_READY = 37
-    CMD_OUT_COUNTER_READY = 38
-    CMD_OUT_ON_UNAVAILABLE_COUNTER = 39
-    CMD_IN_CLIENT_CLOSE = 40
-    CMD_IN_ADD_RCV_DESTINATION = 41
-    CMD_IN_REMOVE_RCV_DESTINATION = 42
-    CMD_OUT_ON_CLIENT_TIMEOUT = 43
-    CMD_IN_TERMINATE_DRIVER = 44
-    UNTETHERED_SUBSCRIPTION_STATE_CHANGE = 45
-    NAME_RESOLUTION_NEIGHBOR_ADDED = 46
-    NAME_RESOLUTION_NEIGHBOR_REMOVED = 47
-    FLOW_CONTROL_RECEIVER_ADDED = 48
-    FLOW_CONTROL_RECEIVER_REMOVED = 49
-    NAME_RESOLUTION_RESOLVE = 50
-    TEXT_DATA = 51
-    NAME_RESOLUTION_LOOKUP = 52
-    NAME_RESOLUTION_HOST_NAME = 53
-    NAK_SENT = 54
-    RESEND = 55
-    CMD_IN_REMOVE_DESTINATION_BY_ID = 56
-    CMD_IN_REJECT_IMAGE = 57
-    NAK_RECEIVED = 58
-    PUBLICATION_REVOKE = 59
-    PUBLICATION_IMAGE_REVOKE = 60
-
-
-_FRAMES: Final = frozenset({LogEvent.FRAME_IN, LogEvent.FRAME_OUT})
-_PER_FRAME: Final = _FRAMES | {LogEvent.NAK_SENT, LogEvent.NAK_RECEIVED, LogEvent.RESEND}
 _BY_COMMAND: Final = {
     command: LogEvent[f"CMD_IN_{command.name}"]
     for command in commands.CommandType
@@ -87,55 +38,37 @@ _BY_COMMAND: Final = {
 }
 
 
-def parse_events(text: str) -> tuple[set[LogEvent], list[str]]:
-    """The events that a setting names, and the words in it that name none.
+class _Waiting(NamedTuple):
+    """One event that has no line yet; ``taken`` and ``length`` are bytes: of what is here, and of what there was."""
 
-    ``all``, ``admin`` (all but frames), names, numbers; or a mask ``0x..``: 1 commands, 2 answers, 4 frames in,
-    8 frames out, any greater bit all the rest.
-    """
-    if text.strip().lower().startswith("0x"):
-        return _of_mask(text.strip())
-    found: set[LogEvent] = set()
-    unknown = []
-    for word in filter(None, map(str.strip, text.split(","))):
-        if word == "all":
-            found |= set(LogEvent)
-        elif word == "admin":
-            found |= set(LogEvent) - _FRAMES
-        elif word in LogEvent.__members__:
-            found.add(LogEvent[word])
-        elif word.isdigit() and int(word) in LogEvent.__members__.values():
-            found.add(LogEvent(int(word)))
-        else:
-            unknown.append(word)
-    return found, unknown
-
-
-def _of_mask(text: str) -> tuple[set[LogEvent], list[str]]:
-    try:
-        mask = int(text, 16)
-    except ValueError:
-        return set(), [text]
-
-    def bit_of(event: LogEvent) -> int:
-        if event in _FRAMES:
-            return 4 if event is LogEvent.FRAME_IN else 8
-        return 1 if event.name.startswith("CMD_IN") else 2 if event.name.startswith("CMD_OUT") else ~15
-
-    return {event for event in LogEvent if mask & bit_of(event)}, []
+    time_ns: int
+    event: LogEvent
+    text: Callable[[], str]
+    taken: int
+    length: int
 
 
 class EventLog:
-    """Writes a line for each enabled event. All but `close` belongs to the decision thread."""
+    """Writes a line for each enabled event. All but `close` belongs to the decision thread; none of it waits."""
 
-    def __init__(self, events: Iterable[LogEvent], filename: str, length_max: int) -> None:
-        """``filename`` empty: standard output. Raises OSError where the file cannot be written."""
+    def __init__(
+        self, events: Iterable[LogEvent], filename: str, length_max: int, waiting_max: int = WAITING_MAX
+    ) -> None:
+        """``filename`` empty: standard output; ``length_max``: bytes, 0 for no limit; ``waiting_max``: events that
+        have no line yet. Raises OSError where the file cannot be written."""
         self._events = frozenset(events)
         self._filename = filename
         self._length_max = length_max
+        self._waiting_max = waiting_max
         self._rotations = 0
+        self._waiting: deque[_Waiting] = deque()
+        self._lost = 0
+        self._is_closed = False
+        self._woken = threading.Event()
         self._file: TextIO = sys.stdout
         self._open()
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        self._thread.start()
 
     @classmethod
     def of(cls, context: MediaDriverContext) -> Self | None:
@@ -143,65 +76,137 @@ class EventLog:
         events, unknown = parse_events(context.event_log)
         without, unknown_too = parse_events(context.event_log_disable)
         for word in unknown + unknown_too:
-            _log.warning("unknown event code: %r%s", word, nearest_text(word, LogEvent.__members__))
+            _log.warning("unknown event code: %r%s", word, nearest_text(word, NAMES))
         events -= without
         if not events:
             return None
-        for event in sorted(events & _PER_FRAME) if context.event_log not in ("all", "admin") else ():
-            _log.warning("%s is not logged by this driver: its threads that move frames write no lines", event.name)
+        if events <= NEVER_HERE:
+            _log.warning(
+                "the event log stays empty: this driver has no occasion for %s",
+                ", ".join(event.name for event in sorted(events)),
+            )
         return cls(events, context.event_log_filename, context.event_log_file_max_length)
 
-    def _open(self) -> None:
-        if self._filename:
-            self._file = open(self._filename, "w", encoding="utf-8")  # noqa: SIM115 -- lives as long as the log
-        now = datetime.now().astimezone()
-        self._write(
-            f"log started {now:%Y-%m-%d %H:%M:%S}.{now.microsecond // 1000:03d}{now:%z}, "
-            f"enabled loggers: {{DRIVER: version={__version__} commit=aeronpy}}"
-        )
+    @property
+    def events(self) -> frozenset[LogEvent]:
+        """Those that are enabled."""
+        return self._events
 
-    def _write(self, text: str) -> None:
-        seconds, nanoseconds = divmod(time.monotonic_ns(), 1_000_000_000)
-        try:
-            self._file.write(f"[{seconds}.{nanoseconds:09d}] {text}\n")
-            self._file.flush()
-        except (OSError, ValueError) as error:  # a full disk or a closed pipe ends the log, not the driver
-            self._events = frozenset()
-            _log.warning("the event log ends: %s", error)
+    # --- whoever sees events ---
 
     def note(self, event: LogEvent, text: str, length: int = 0) -> None:
         """A line, where the event is enabled; ``length``: bytes of the message that it is about."""
-        if event not in self._events:
-            return
-        self._write(f"DRIVER: {event.name} [{length}/{length}]: {text}")
-        if self._filename and self._length_max and self._file.tell() > self._length_max:
-            self._rotate()
+        if event in self._events:
+            self.put(time.monotonic_ns(), event, lambda: text, length, length)
 
-    def _rotate(self) -> None:
-        """Put the file aside as ``.1``, ``.2`` and so on, the oldest first."""
-        self._file.close()
-        self._rotations += 1
-        try:
-            os.replace(self._filename, f"{self._filename}.{self._rotations}")
-            self._open()
-        except OSError as error:
-            self._events = frozenset()
-            _log.warning("the event log ends: %s", error)
+    def put(self, time_ns: int, event: LogEvent, text: Callable[[], str], taken: int, length: int) -> None:
+        """A line of an event that was at ``time_ns``; ``text`` is called on the log's thread."""
+        if self._is_closed or event not in self._events:
+            return
+        if len(self._waiting) >= self._waiting_max:
+            self._lost += 1
+            return
+        self._waiting.append(_Waiting(time_ns, event, text, taken, length))
+        self._woken.set()
+
+    def lose(self, count: int) -> None:
+        """So many events had no room on their way here."""
+        self._lost += count
+        self._woken.set()
 
     def on_command(self, type_id: int, message: bytes) -> None:
         """A client asked for something."""
         event = _BY_COMMAND.get(type_id)  # type: ignore[call-overload]
         if event in self._events:
-            self.note(event, event_texts.of_command(type_id, message), len(message))
+            length = len(message)
+            self.put(time.monotonic_ns(), event, lambda: event_texts.of_command(type_id, message), length, length)
 
     def on_reply(self, reply: Reply) -> None:
         """Clients are told something."""
         found = event_texts.of_reply(reply)
         if found is not None:
-            self.note(LogEvent[found[0]], found[1], len(reply.message))
+            name, text = found
+            self.put(
+                time.monotonic_ns(), LogEvent[name], lambda: text(reply.message), len(reply.message), len(reply.message)
+            )
+
+    # --- the log's thread ---
+
+    def _run(self) -> None:
+        try:
+            self._write_until_closed()
+        finally:
+            if self._filename:
+                with contextlib.suppress(OSError):  # said before, if it is full
+                    self._file.close()
+
+    def _write_until_closed(self) -> None:
+        told = 0
+        while True:
+            self._woken.wait()
+            self._woken.clear()
+            is_last = self._is_closed
+            lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            for one in sorted(lines, key=lambda one: one.time_ns):
+                self._write(one.time_ns, f"DRIVER: {one.event.name} [{one.taken}/{one.length}]: {_text(one)}")
+            if self._lost != told:
+                self._write(time.monotonic_ns(), f"DRIVER: {self._lost - told} events were lost: too many at once")
+                told = self._lost
+            self._flush()
+            if is_last:
+                return
+
+    def _open(self) -> None:
+        if self._filename:
+            self._file = open(self._filename, "a", encoding="utf-8")  # noqa: SIM115 -- lives as long as the log
+        now = datetime.now().astimezone()
+        self._write(
+            time.monotonic_ns(),
+            f"log started {now:%Y-%m-%d %H:%M:%S}.{now.microsecond // 1000:03d}{now:%z}, "
+            f"enabled loggers: {{DRIVER: version={__version__} commit=aeronpy}}",
+        )
+        self._flush()
+
+    def _write(self, time_ns: int, text: str) -> None:
+        if not self._events:
+            return
+        try:
+            self._file.write(f"[{time_ns // _NANOS}.{time_ns % _NANOS:09d}] {text}\n")
+            if self._filename and self._length_max and self._file.tell() > self._length_max:
+                self._rotate()
+        except (OSError, ValueError) as error:
+            self._end(error)
+
+    def _flush(self) -> None:
+        try:
+            self._file.flush()
+        except (OSError, ValueError) as error:
+            self._end(error)
+
+    def _end(self, error: Exception) -> None:
+        """A full disk or a closed pipe ends the log, not the driver."""
+        if self._events:
+            self._events = frozenset()
+            _log.warning("the event log ends: %s", error)
+
+    def _rotate(self) -> None:
+        """Put the file aside as ``.1``, ``.2`` and so on, the oldest first."""
+        self._file.close()
+        self._rotations += 1
+        os.replace(self._filename, f"{self._filename}.{self._rotations}")
+        self._open()
 
     def close(self) -> None:
-        """No more lines. Safe twice."""
-        self._events = frozenset()
-        if self._filename:
-            self._file.close()
+        """Write what waits, for two seconds at most, and no more lines. Safe twice."""
+        self._is_closed = True
+        self._woken.set()
+        self._thread.join(_GRACE_S)
+        if self._thread.is_alive():
+            _log.warning("the event log's file does not take its last lines: they are left")
+
+
+def _text(waiting: _Waiting) -> str:
+    try:
+        return waiting.text()
+    except Exception as error:  # one event that cannot be worded is no reason to lose the others
+        return f"cannot be worded: {type(error).__name__}: {error}"

@@ -4,47 +4,63 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from aeronpy.driver import commands, replies
+from aeronpy.driver.error_code import ErrorCode
 from aeronpy.errors import AeronError
 
-# How fields of commands are called in lines.
-_NAMES: Final = {
-    "client_id": "clientId",
-    "correlation_id": "correlationId",
-    "registration_id": "registrationId",
-    "stream_id": "streamId",
-    "type_id": "typeId",
-    "image_correlation_id": "imageCorrelationId",
-    "destination_id": "destinationRegistrationId",
-    "is_revoke": "revoke",
-}
-_LEFT_OUT: Final = {"is_exclusive", "type"}
+_Text = Callable[[bytes], str]
 
 
 def of_command(type_id: int, message: bytes) -> str:
     """``name=value`` of a command's fields; what cannot be read is said to be so."""
     try:
-        command = commands.decode(type_id, message)
+        return _of_command(commands.decode(type_id, message))
     except AeronError as error:
         return f"malformed: {error}"
-    fields: dict[str, Any] = {name: value for name, value in command._asdict().items() if name not in _LEFT_OUT}
-    return " ".join(f"{_NAMES.get(name, name)}={_text(value)}" for name, value in fields.items())
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace") if value.isascii() else value.hex()
-    return str(value)
+def _of_command(command: commands.Command) -> str:
+    who = f"clientId={command.client_id} correlationId={command.correlation_id}"
+    match command:
+        case commands.AddPublication():
+            return f"streamId={command.stream_id} {who} channel={command.channel}"
+        case commands.RemovePublication():
+            return f"registrationId={command.registration_id} {who} revoke={str(command.is_revoke).lower()}"
+        case commands.AddSubscription():
+            return f"streamId={command.stream_id} {who} channel={command.channel}"
+        case commands.RemoveSubscription() | commands.RemoveCounter():
+            return f"registrationId={command.registration_id} {who}"
+        case commands.Destination():
+            return f"registrationCorrelationId={command.registration_id} {who} channel={command.channel}"
+        case commands.RemoveDestinationById():
+            return (
+                f"resourceRegistrationId={command.registration_id} "
+                f"destinationRegistrationId={command.destination_id} {who}"
+            )
+        case commands.AddCounter() | commands.AddStaticCounter():
+            return f"typeId={command.type_id} key={command.key.hex()} label={_printable(command.label)} {who}"
+        case commands.RejectImage():
+            return (
+                f"{who} imageCorrelationId={command.image_correlation_id} position={command.position} "
+                f"reason={_printable(command.reason)}"
+            )
+        case commands.TerminateDriver():  # the token is a secret
+            return f"clientId={command.client_id} tokenBufferLength={len(command.token)}"
+        case _:
+            return who
+
+
+def _printable(text: bytes) -> str:
+    """One line, whatever is in it."""
+    return text.decode("ascii", "backslashreplace").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _tail(message: bytes, at: int) -> str:
     """A text whose length stands before it."""
     (length,) = struct.unpack_from("<i", message, at)
-    return message[at + 4 : at + 4 + length].decode("utf-8", "replace")
+    return _printable(message[at + 4 : at + 4 + length])
 
 
 def _publication(message: bytes) -> str:
@@ -79,7 +95,8 @@ def _unavailable(message: bytes) -> str:
 
 def _error(message: bytes) -> str:
     correlation, code = struct.unpack_from("<qi", message)
-    return f"offendingCommandCorrelationId={correlation} errorCode={code} message={_tail(message, 12)}"
+    known = code if code in _ERRORS else -1
+    return f"offendingCommandCorrelationId={correlation} errorCode={_ERRORS[known]} message={_tail(message, 12)}"
 
 
 def _counter(message: bytes) -> str:
@@ -94,7 +111,14 @@ def _timeout(message: bytes) -> str:
     return "clientId={}".format(*struct.unpack_from("<q", message))
 
 
-_REPLIES: Final[dict[int, tuple[str, Callable[[bytes], str]]]] = {
+_ERRORS: Final = {code.value: code.name.lower().replace("_", " ") for code in ErrorCode} | {
+    ErrorCode.UNKNOWN_CODE_VALUE: "unknown error code",
+    ErrorCode.UNUSED: "generic error, see message",
+    ErrorCode.GENERIC_ERROR: "generic error, see message",
+    ErrorCode.STORAGE_SPACE: "insufficient storage space",
+}
+
+_REPLIES: Final[dict[int, tuple[str, _Text]]] = {
     replies.ON_ERROR: ("CMD_OUT_ERROR", _error),
     replies.ON_AVAILABLE_IMAGE: ("CMD_OUT_AVAILABLE_IMAGE", _available),
     replies.ON_PUBLICATION_READY: ("CMD_OUT_PUBLICATION_READY", _publication),
@@ -105,11 +129,9 @@ _REPLIES: Final[dict[int, tuple[str, Callable[[bytes], str]]]] = {
     replies.ON_COUNTER_READY: ("CMD_OUT_COUNTER_READY", _counter),
     replies.ON_UNAVAILABLE_COUNTER: ("CMD_OUT_ON_UNAVAILABLE_COUNTER", _counter),
     replies.ON_CLIENT_TIMEOUT: ("CMD_OUT_ON_CLIENT_TIMEOUT", _timeout),
-    replies.ON_STATIC_COUNTER: ("CMD_OUT_COUNTER_READY", _counter),
 }
 
 
-def of_reply(reply: replies.Reply) -> tuple[str, str] | None:
-    """The event of an answer, and its words; None for one that has no event."""
-    known = _REPLIES.get(reply.type_id)
-    return None if known is None else (known[0], known[1](reply.message))
+def of_reply(reply: replies.Reply) -> tuple[str, _Text] | None:
+    """The event of an answer, and what words its bytes; None for one that has no event."""
+    return _REPLIES.get(reply.type_id)

@@ -30,6 +30,7 @@ class EventType(IntEnum):
     ADDRESS_SILENT = 18
     RESPONSE_SETUP = 19
     RESPONSE_CONNECTED = 20
+    SUBSCRIBER_RESTING = 21
 
 
 class CommandEvent(NamedTuple):

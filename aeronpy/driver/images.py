@@ -13,8 +13,8 @@ from aeronpy.driver.channel_endpoints import when_there_is_room
 from aeronpy.driver.congestion import congestion_settings
 from aeronpy.driver.counters import CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
-from aeronpy.driver.event_log import LogEvent
 from aeronpy.driver.events import SetupEvent
+from aeronpy.driver.log_events import LogEvent
 from aeronpy.driver.network_subscriptions import NetworkSubscription, NetworkSubscriptions
 from aeronpy.driver.office import Office
 from aeronpy.driver.receive_endpoints import ReceiveEndpoint

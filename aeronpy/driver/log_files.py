@@ -32,6 +32,8 @@ class LogFiles:
         self._warn = warn
         self._lock = threading.Lock()
         self._in_making: dict[str, int] = {}
+        self._lengths: dict[str, int] = {}
+        self._length_of_all = 0
         self._to_free: deque[tuple[Callable[[], None], str]] = deque()
         self._freeing = 0
         self._is_low = False
@@ -43,7 +45,7 @@ class LogFiles:
         log, warning = yield Job(
             Lane.LOGS,
             run=lambda: self._make(path, settings),
-            discard=lambda made: made[0].discard(),
+            discard=lambda made: self._discard(made[0]),
         )
         if warning is not None:
             self._warn(warning)
@@ -71,6 +73,7 @@ class LogFiles:
             try:
                 unmap()
                 directory.remove_log(path)
+                self._is_gone(path)
             except OSError as error:
                 failed.append(path)
                 errors.append(error)
@@ -87,15 +90,28 @@ class LogFiles:
 
     def discard(self, log: DriverLog) -> None:
         """Let go of one that nobody took over."""
-        self._agent.submit(Job(Lane.LOGS, log.discard))
+        self._agent.submit(Job(Lane.LOGS, lambda: self._discard(log)))
+
+    def _discard(self, log: DriverLog) -> None:
+        path = log.path
+        log.discard()
+        self._is_gone(path)
+
+    def _is_gone(self, path: str) -> None:
+        with self._lock:
+            self._length_of_all -= self._lengths.pop(path, 0)
 
     def _make(self, path: str, settings: dict[str, Any]) -> tuple[DriverLog, str | None]:
         length = native.log_file_length(settings["term_length"], self._context.file_page_size)
         try:
             with self._lock:  # two that fit one at a time may not fit both
                 warning = self._check_storage(length) if self._context.perform_storage_checks else None
-                self._in_making[path] = length
+                self._in_making[path] = self._lengths[path] = length
+                self._length_of_all += length
             return DriverLog(path, settings), warning
+        except BaseException:
+            self._is_gone(path)
+            raise
         finally:
             with self._lock:
                 self._in_making.pop(path, None)
@@ -107,7 +123,9 @@ class LogFiles:
         """
         found = os.statvfs(self._directory)
         free = found.f_bavail * found.f_frsize
-        promised = directory.promised_bytes(self._directory) + self._not_there_yet()
+        promised = self._length_of_all  # no more than that: each file is looked at only where that is too much
+        if free - promised < needed:
+            promised = directory.promised_bytes(self._directory) + self._not_there_yet()
         if free - promised < needed:
             raise refuse(
                 ErrorCode.STORAGE_SPACE,

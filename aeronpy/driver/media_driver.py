@@ -129,7 +129,7 @@ class MediaDriver:
             raise TypeError("give a context or keyword arguments, not both")
         context.conclude()
         start_checks.check_sockets(context)
-        start_checks.spread_processors(context)
+        start_checks.check_cpuset(context)
         if context.print_configuration:
             for setting in context.describe():
                 print(f"{setting.property_name}={setting.value} ({setting.origin})")

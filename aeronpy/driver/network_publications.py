@@ -77,6 +77,11 @@ class NetworkPublication(Publication):
         }
         return NetworkPublicationCore(self.office.core, self.endpoint.core, log, settings)
 
+    def revoke(self) -> None:
+        """It ends for all holders and readers, without draining; where it ends is known at once."""
+        super().revoke()
+        self.note_revoked()
+
     @property
     def status_id(self) -> int:
         """The status of its endpoint."""

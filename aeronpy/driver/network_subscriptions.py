@@ -20,6 +20,7 @@ from aeronpy.driver.commands import AddSubscription
 from aeronpy.driver.congestion import congestion_of
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.log_events import LogEvent
 from aeronpy.driver.office import Office
 from aeronpy.driver.receive_endpoints import ReceiveEndpoint
 from aeronpy.driver.streams import Stream, Subscription
@@ -158,6 +159,10 @@ class NetworkSubscriptions(Subscriptions[NetworkSubscription]):
     def drop(self, subscription: NetworkSubscription) -> None:
         """Forget one; its client is not told."""
         super().drop(subscription)
+        self._office.note(
+            LogEvent.REMOVE_SUBSCRIPTION_CLEANUP,
+            f"streamId={subscription.stream_id} id={subscription.registration_id} channel={subscription.channel}",
+        )
         if subscription.is_response and subscription.session_id is None:
             subscription.endpoint.response_count -= 1
         else:

@@ -9,13 +9,15 @@ from typing import Any, Final
 
 from aeronpy._core.native import DriverCore
 from aeronpy.driver.context import MediaDriverContext
-from aeronpy.driver.event_log import EventLog, LogEvent
+from aeronpy.driver.event_log import EventLog
+from aeronpy.driver.log_events import LogEvent
 from aeronpy.driver.log_files import LogFiles
 from aeronpy.driver.names.naming import Naming
 from aeronpy.driver.names.suppliers import supply
 from aeronpy.driver.replies import Reply
 from aeronpy.driver.resource_agent import ResourceAgent
 from aeronpy.driver.session_ids import SessionIds, wrap_i32
+from aeronpy.driver.trace import Trace
 
 _log: Final = logging.getLogger(__name__)
 
@@ -32,9 +34,16 @@ class Office:
             context.publication_reserved_session_id_high,
         )
         self.event_log = EventLog.of(context)
-        self.logs = LogFiles(context, core.directory, agent, self.warn)
-        self.naming = Naming(context, core, supply(context, core))
-        self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
+        self._trace: Trace | None = None
+        try:
+            if self.event_log is not None:
+                self._trace = Trace.of(core, self.event_log)
+            self.logs = LogFiles(context, core.directory, agent, self.warn)
+            self.naming = Naming(context, core, supply(context, core), self.note)
+            self.os_sndbuf, self.os_rcvbuf = _system_buffer_lengths()
+        except BaseException:
+            self.close()
+            raise
 
     def send(self, reply: Reply) -> None:
         """Tell all clients."""
@@ -42,13 +51,24 @@ class Office:
             self.event_log.on_reply(reply)
         self.core.transmit(reply.type_id, reply.message)
 
+    def name_endpoint(self, endpoint_id: int, channel: str) -> None:
+        """The event log will speak of an endpoint by its channel."""
+        if self._trace is not None:
+            self._trace.name_endpoint(endpoint_id, channel)
+
+    def drain_trace(self) -> int:
+        """Hand to the event log what threads in C saw; how many records that were."""
+        return 0 if self._trace is None else self._trace.drain()
+
     def note(self, event: LogEvent, text: str) -> None:
         """A line in the event log, where there is one."""
         if self.event_log is not None:
             self.event_log.note(event, text)
 
     def close(self) -> None:
-        """No more lines."""
+        """Write the last lines, after all threads that something is traced of."""
+        while self.drain_trace():
+            pass
         if self.event_log is not None:
             self.event_log.close()
 

@@ -137,3 +137,8 @@ def parse_port_range(given: str) -> tuple[int, int]:
 def parse_i32(given: str) -> int:
     """A number of 32 bits; ValueError for any other."""
     return parse_integer(given.strip(), -(1 << 31), (1 << 31) - 1)
+
+
+def parse_i64(given: str) -> int:
+    """A number of 64 bits; ValueError for any other."""
+    return parse_integer(given.strip(), -(1 << 63), (1 << 63) - 1)

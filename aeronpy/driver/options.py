@@ -140,7 +140,9 @@ class SocketOptions(Settings):
     flow_control_group_min_size = _Option(
         "aeron.flow.control.group.min.size", 0, values.parse_i32, minimum=0, maximum=_I32_MAX
     )
-    receiver_group_tag = _Option[int | None]("aeron.receiver.group.tag", None, int, doc="tag of status messages")
+    receiver_group_tag = _Option[int | None](
+        "aeron.receiver.group.tag", None, values.parse_i64, doc="tag of status messages"
+    )
     congestion_control_supplier = Choice(
         "aeron.CongestionControl.supplier", "default", values.CONGESTION_CONTROLS, doc="default: what cc= says"
     )
@@ -198,7 +200,11 @@ class AgentOptions(Settings):
     native_resource_agent_cpu_affinity = integer(
         "aeron.driver.native.resource.agent.cpu.affinity", -1, minimum=-1, maximum=255
     )
-    cpuset_affinity = boolean("aeron.driver.cpuset.affinity", False, doc="affinities count within the process's set")
+    cpuset_affinity = boolean(
+        "aeron.driver.cpuset.affinity",
+        False,
+        doc="affinities are places in the process's set",
+    )
     cpuset_warnings_as_errors = boolean("aeron.driver.cpuset.warnings.as.errors", False)
 
 

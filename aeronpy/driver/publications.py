@@ -10,7 +10,7 @@ from aeronpy.driver import log_files, replies
 from aeronpy.driver.commands import AddPublication
 from aeronpy.driver.counters import CounterType, StreamCounters
 from aeronpy.driver.error_code import ErrorCode, refuse
-from aeronpy.driver.event_log import LogEvent
+from aeronpy.driver.log_events import LogEvent
 from aeronpy.driver.office import Office
 from aeronpy.driver.publication_params import PublicationParams
 from aeronpy.driver.streams import Stream
@@ -37,6 +37,7 @@ class Publication(Stream):
         self.is_exclusive = command.is_exclusive
         self.holders = 0
         self.is_revoked = False
+        self._is_revoke_noted = False
         self._counters = StreamCounters(
             office.core,
             registration_id,
@@ -100,11 +101,24 @@ class Publication(Stream):
         self.is_revoked = True
         self.core.revoke()
 
+    def note_revoked(self) -> None:
+        """The core ended it, and its position is its last: a line in the event log, once."""
+        if self.is_revoked and not self._is_revoke_noted:
+            self._is_revoke_noted = True
+            position = self.office.core.counter_value(self.pub_pos_id)
+            self.office.note(LogEvent.PUBLICATION_REVOKE, f"revokedPos={position} {self._words}")
+
+    @property
+    def _words(self) -> str:
+        """Which one it is, in the event log."""
+        return f"sessionId={self.session_id} streamId={self.stream_id} channel={self.channel}"
+
     def free(self) -> None:
         """The agents let go of it: nothing stays."""
         self.unlink_all()
+        self.note_revoked()
         self._counters.free()
-        self.office.note(LogEvent.REMOVE_PUBLICATION_CLEANUP, f"sessionId={self.session_id} streamId={self.stream_id}")
+        self.office.note(LogEvent.REMOVE_PUBLICATION_CLEANUP, self._words)
         self.office.logs.free(self.core.free, self.path)
 
 

@@ -25,16 +25,7 @@ class SendDestinations:
 
     def add(self, command: Destination) -> Task[None]:
         """ADD_DESTINATION. A host that nobody knows is accepted, and looked up again from time to time."""
-        self._endpoint_of(command.registration_id, command.client_id)
-        text = _endpoint_text(command.channel)
-        address: Address | None = None
-        try:
-            address = yield from self._office.naming.resolve(text, command.channel, is_again=False)
-        except RegistrationError as error:
-            if error.error_code != ErrorCode.UNKNOWN_HOST:
-                raise
-            self._office.warn(f"destination of registrationId={command.registration_id}: {text_of(error)}")
-        endpoint = self._endpoint_of(command.registration_id, command.client_id)  # it may have gone meanwhile
+        endpoint, text, address = yield from self._find(command)
         if address is not None and address.is_v6 != endpoint.channel.local.is_v6:
             raise refuse(
                 ErrorCode.GENERIC_ERROR,
@@ -44,6 +35,13 @@ class SendDestinations:
 
     def remove(self, command: Destination) -> Task[None]:
         """REMOVE_DESTINATION: all that are at the channel's address, or were written so. None is fine, too."""
+        endpoint, text, address = yield from self._find(command)
+        for destination_id, one in list(endpoint.destinations.items()):
+            if one.text == text or (address is not None and one.address == address):
+                endpoint.remove_destination(destination_id)
+
+    def _find(self, command: Destination) -> Task[tuple[SendEndpoint, str, Address | None]]:
+        """Whose destination it is, how its address is written, and where that is: None for a host nobody knows."""
         self._endpoint_of(command.registration_id, command.client_id)
         text = _endpoint_text(command.channel)
         address: Address | None = None
@@ -52,10 +50,8 @@ class SendDestinations:
         except RegistrationError as error:
             if error.error_code != ErrorCode.UNKNOWN_HOST:
                 raise
-        endpoint = self._endpoint_of(command.registration_id, command.client_id)
-        for destination_id, one in list(endpoint.destinations.items()):
-            if one.text == text or (address is not None and one.address == address):
-                endpoint.remove_destination(destination_id)
+            self._office.warn(f"destination of registrationId={command.registration_id}: {text_of(error)}")
+        return self._endpoint_of(command.registration_id, command.client_id), text, address  # it may have gone
 
     def remove_by_id(self, command: RemoveDestinationById) -> None:
         """REMOVE_DESTINATION_BY_ID: fine when it is gone already."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
 from aeronpy.driver.context import MediaDriverContext
@@ -44,28 +46,51 @@ def _attainable(name: str, wanted: int, limit: str) -> int:
     return actual
 
 
-def spread_processors(context: MediaDriverContext) -> None:
-    """Give each agent without a processor one of those that the process may use, where there is one for each.
+def check_cpuset(context: MediaDriverContext, system: Path = Path("/sys/devices/system/cpu")) -> None:
+    """Look at the set of processors that the process may use; only with ``cpuset_affinity``.
 
-    Only with ``cpuset_affinity``. Too few, or one that is not among them, is a warning, or an `ArgumentError` with
-    ``cpuset_warnings_as_errors``.
+    Raises `ArgumentError` for an agent whose place is outside of the set. A set that shares cores with others, or
+    that spreads over several caches, is a warning, or an `ArgumentError` with ``cpuset_warnings_as_errors``.
     """
     if not context.cpuset_affinity:
         return
     allowed = sorted(os.sched_getaffinity(0))
-    agents = [f"{agent}_cpu_affinity" for agent in ("conductor", "sender", "receiver", "native_resource_agent")]
-    given = {name: getattr(context, name) for name in agents if getattr(context, name) >= 0}
-    free = [cpu for cpu in allowed if cpu not in given.values()]
-    wanting = [name for name in agents if name not in given]
-    warnings = [
-        f"{name} is {cpu}, which is not among the process's" for name, cpu in given.items() if cpu not in allowed
-    ]
-    if len(free) < len(wanting):
-        warnings.append(f"{len(free)} processors are left for {len(wanting)} agents, which share them as they come")
-    else:
-        for name, cpu in zip(wanting, free, strict=False):
-            setattr(context, name, cpu)
-    for text in warnings:
+    for text in _set_warnings(allowed, system):
         if context.cpuset_warnings_as_errors:
-            raise ArgumentError(f"{text}: the process may use {allowed}")
-        _log.warning("%s: the process may use %s", text, allowed)
+            raise ArgumentError(f"{text}; give the process another set, or take this as a warning")
+        _log.warning("%s", text)
+    for agent in ("conductor", "sender", "receiver", "native_resource_agent"):
+        name = f"{agent}_cpu_affinity"
+        place = getattr(context, name)
+        if place >= len(allowed):
+            raise ArgumentError(
+                f"{name} is {place}, and must be less than {len(allowed)}: with aeron.driver.cpuset.affinity it is a "
+                f"place within the processors {_listed(allowed)} that the process may use"
+            )
+
+
+def _set_warnings(allowed: list[int], system: Path) -> Iterator[str]:
+    """What is not as good as it could be about a set of processors, as far as the system tells."""
+    told: set[int] = set()
+    for cpu in allowed:
+        missing = _cpus_in(system / f"cpu{cpu}/topology/thread_siblings_list") - set(allowed)
+        if missing - told:
+            told |= missing
+            yield f"of the core of processor {cpu} others have {_listed(missing)}: {_listed(allowed)} are ours"
+    caches = {frozenset(_cpus_in(system / f"cpu{cpu}/cache/index3/shared_cpu_list")) for cpu in allowed}
+    if len(caches - {frozenset()}) > 1:
+        yield f"the processors {_listed(allowed)} are spread over {len(caches)} L3 caches"
+
+
+def _cpus_in(file: Path) -> set[int]:
+    """Of a list such as ``0-3,8``; none where there is no such file."""
+    try:
+        text = file.read_text().strip()
+    except OSError:
+        return set()
+    ends = [part.partition("-") for part in text.split(",") if part]
+    return {cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)}
+
+
+def _listed(cpus: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(cpus)))

@@ -25,6 +25,8 @@ VALUE_RECORD: Final = 128
 VERSION_MAJOR: Final = 0
 PADDING: Final = -1
 PENDING_MAX: Final = 1000
+LABEL_MAX: Final = 380
+_LABEL_AT: Final = 128
 _CHUNK: Final = 128 * METADATA_RECORD
 _KEEPALIVE_AND_CLOSE: Final = {0x06: "CLIENT_KEEPALIVE", 0x0B: "CLIENT_CLOSE"}
 
@@ -277,6 +279,10 @@ class _Reader:
             strange = next((each for each in used if each not in (1, -1)), None)
             if strange is not None:
                 self.problem(f"counter {at // METADATA_RECORD + used.index(strange)} has the state {strange}")
+            for index, state in enumerate(used):
+                (length,) = struct.unpack_from("<i", block, index * METADATA_RECORD + _LABEL_AT)
+                if state == 1 and not 0 <= length <= LABEL_MAX:
+                    self.problem(f"counter {at // METADATA_RECORD + index} has a label of {length} bytes")
             if len(used) < len(states):
                 break
         return CountersState(capacity, allocated, reclaimed)

@@ -219,10 +219,13 @@ def _ends(look: _Look, wanted: ChannelUri) -> list[ChannelEnd]:
     return found
 
 
-def _loss(aeron_dir: str, stream_id: int, sessions: list[Session]) -> list[LossSeen]:
+def _loss(aeron_dir: str, stream_id: int, sessions: list[Session], problems: list[str]) -> list[LossSeen]:
     try:
-        entries = read_loss(aeron_dir)
-    except AeronError:
+        entries = read_loss(aeron_dir, problems=problems)
+    except NotFoundError:
+        return []
+    except AeronError as error:
+        problems.append(f"the loss report cannot be read: {error}")
         return []
     ids = {each.session_id for each in sessions}
     return [
@@ -267,6 +270,8 @@ def explain(aeron_dir: str | PathLike[str], channel: str, stream_id: int, *, int
     sessions, ends = _sessions(look, wanted, stream_id), _ends(look, wanted)
     if not sessions and not ends:
         raise NotFoundError(f"nothing here has to do with {channel} stream {stream_id}; {_others(second.counters)}")
+    problems: list[str] = []
+    loss = _loss(where, stream_id, sessions, problems)
     addresses = [address for end in ends for address in end.addresses]
     return Explanation(
         channel,
@@ -275,8 +280,8 @@ def explain(aeron_dir: str | PathLike[str], channel: str, stream_id: int, *, int
         sessions,
         ends,
         count_drops(first.counters, second.counters, addresses),
-        _loss(where, stream_id, sessions),
-        _note(second, sessions, ends),
+        loss,
+        "; ".join(filter(None, [_note(second, sessions, ends), *problems])),
     )
 
 

@@ -18,7 +18,7 @@ class Verdict:
 
 def judge(session: Session) -> Verdict:
     """The station that holds the others back, looked for from the stream's end to its start."""
-    for find in (_unconnected, _loss, _held_by_subscriber, _held_by_receivers, _held_by_sender):
+    for find in (_unconnected, _loss, _held_by_subscriber, _held_by_spy, _held_by_receivers, _held_by_sender):
         verdict = find(session)
         if verdict is not None:
             return verdict
@@ -55,7 +55,7 @@ def _loss(session: Session) -> Verdict | None:
                 f"bytes, the first of {length} at {at}"
             )
             remedy = (
-                "it asks for them again (see NAKs below); if gaps stay: look at retransmits at the sender, at drops of "
+                "it asks for them again by NAKs; if gaps stay: look at retransmits at the sender, at drops of "
                 "the kernel and the network, raise so-rcvbuf, lower rcv-wnd"
             )
             return Verdict("loss", text, remedy)
@@ -94,6 +94,26 @@ def _held_by_subscriber(session: Session) -> Verdict | None:
                 f"its limit of {publisher.limit}: offers are pushed back"
             )
             return Verdict("subscriber", text, f"{_consume(slowest)}; longer terms allow longer bursts (term-length)")
+    return None
+
+
+def _held_by_spy(session: Session) -> Verdict | None:
+    """Spies that simulate a connection stand in for receivers: where there are none, the stream goes at their pace."""
+    if not any("ssc=true" in channel for channel in session.channels):
+        return None
+    for sender in session.senders:
+        spies = [each for each in session.subscribers if each.source_id == sender.registration_id]
+        leads = spies and max(each.position for each in spies) <= sender.position
+        publisher = next((each for each in session.publishers if each.registration_id == sender.registration_id), None)
+        slowest = _slowest(session, sender.registration_id)
+        if publisher is None or slowest is None or not leads or sender.limit > sender.position:
+            continue
+        if slowest.behind > 0 and publisher.position >= publisher.limit:
+            text = (
+                f"{_name(slowest)} is a spy {slowest.behind} bytes behind, and with ssc=true and no receiver a stream "
+                f"goes at its pace: publication {publisher.registration_id} is at its limit of {publisher.limit}"
+            )
+            return Verdict("subscriber", text, _consume(slowest))
     return None
 
 

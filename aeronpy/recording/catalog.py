@@ -65,6 +65,8 @@ class RecordingDescriptor:
     checksum: int
     entry_offset: int
     entry_length: int
+    broken: str = ""
+    """What is wrong with the entry's own bytes, where something is; texts that cannot be read are empty then."""
 
     @property
     def is_active(self) -> bool:
@@ -74,6 +76,8 @@ class RecordingDescriptor:
     def faults(self) -> Iterator[str]:
         """What is impossible about the numbers; a recording with faults cannot be read."""
         term, segment = self.term_buffer_length, self.segment_file_length
+        if self.broken:
+            yield self.broken
         if not _TERM_BYTES_MIN <= term <= _TERM_BYTES_MAX or term & (term - 1):
             yield f"term length {term} is not a power of two from 64 KiB to 1 GiB"
         elif segment < term or segment % term or segment > _TERM_BYTES_MAX:
@@ -114,19 +118,27 @@ class Catalog:
 def read_catalog(archive_dir: str | os.PathLike[str]) -> Catalog:
     """Read the catalog of an archive directory, also while the archive runs.
 
-    Raises NotFoundError without a catalog, VersionError for a foreign file format, CorruptError with the offset.
+    A broken entry spoils its own recording only, see `RecordingDescriptor.faults`. Raises NotFoundError without a
+    catalog, VersionError for a foreign file format, CorruptError with the offset where the way to the next entry is
+    lost.
     """
     path = Path(archive_dir) / CATALOG_FILE
     data = _read(path)
     for _ in range(_READS_MAX):
+        catalog = error = None
         try:
-            return parse_catalog(path, data)
-        except CorruptError:
-            # An archive that runs may be moving entries: only bytes that stay as they are are corrupt.
-            again = _read(path)
-            if again == data:
-                raise
-            data = again
+            catalog = parse_catalog(path, data)
+        except CorruptError as found:
+            error = found
+        if catalog is not None and not any(entry.broken for entry in catalog.entries):
+            return catalog
+        # An archive that runs may be moving entries: only bytes that stay as they are are corrupt.
+        again = _read(path)
+        if again == data:
+            if error is not None:
+                raise error
+            break
+        data = again
     return parse_catalog(path, data)
 
 
@@ -152,7 +164,8 @@ def parse_catalog(path: Path, data: bytes) -> Catalog:
         )
     if length != _HEADER_BYTES or alignment < 8 or alignment & (alignment - 1):
         raise CorruptError(
-            f"{path}: header of {length} bytes with alignment {alignment}, expected 32 and a power of two"
+            f"{path}: header of {length} bytes with alignment {alignment}, expected 32 and a power of two: restore it "
+            "from a copy"
         )
     entries: list[RecordingDescriptor] = []
     at = _HEADER_BYTES
@@ -163,7 +176,8 @@ def parse_catalog(path: Path, data: bytes) -> Catalog:
         entry = _parse_entry(path, data, at, entry_length)
         if entries and entry.recording_id <= entries[-1].recording_id:
             raise CorruptError(
-                f"{path}: entry at {at} has recording id {entry.recording_id} after {entries[-1].recording_id}"
+                f"{path}: entry at {at} has recording id {entry.recording_id} after {entries[-1].recording_id}: "
+                "restore the catalog from a copy"
             )
         if next_recording_id != 0 and entry.recording_id >= next_recording_id:
             break  # being appended now
@@ -175,27 +189,35 @@ def parse_catalog(path: Path, data: bytes) -> Catalog:
 def _parse_entry(path: Path, data: bytes, at: int, length: int) -> RecordingDescriptor:
     body, end = at + _ENTRY_BYTES, at + _ENTRY_BYTES + length
     if end > len(data) or length < _DESCRIPTOR.size + 3 * _LENGTH.size:
-        raise CorruptError(f"{path}: entry at {at} says {length} bytes, the file ends at {len(data)}: is it truncated?")
+        raise CorruptError(
+            f"{path}: entry at {at} says {length} bytes, the file ends at {len(data)}: is it truncated? Copy it "
+            "again, or restore it"
+        )
     _, state, checksum = _ENTRY.unpack_from(data, at)
-    if state not in RecordingState.__members__.values():
-        raise CorruptError(f"{path}: entry at {at} has state {state}, known are 0 to 2")
     control_session_id, correlation_id, recording_id, *numbers = _DESCRIPTOR.unpack_from(data, body)
-    strings = []
-    next_string = body + _DESCRIPTOR.size
-    for _ in range(3):
-        if next_string + _LENGTH.size > end:
-            raise CorruptError(f"{path}: entry at {at} ends within its strings")
-        (string_length,) = _LENGTH.unpack_from(data, next_string)
-        next_string += _LENGTH.size
-        if string_length > end - next_string:
-            raise CorruptError(
-                f"{path}: entry at {at} has a string of {string_length} bytes, {end - next_string} are left"
-            )
-        strings.append(data[next_string : next_string + string_length].decode("ascii", "replace"))
-        next_string += string_length
+    strings, broken = _parse_strings(data, body + _DESCRIPTOR.size, end)
+    if state not in RecordingState.__members__.values():
+        # Taken as valid, so that reading it fails: left out, it would be missing in silence.
+        state, broken = RecordingState.VALID, f"state {state}, known are 0 to 2"
     owner = (control_session_id, correlation_id)
-    entry: tuple[Any, ...] = (recording_id, *numbers, *strings, *owner, RecordingState(state), checksum, at, length)
+    tail = (RecordingState(state), checksum, at, length, broken)
+    entry: tuple[Any, ...] = (recording_id, *numbers, *strings, *owner, *tail)
     return RecordingDescriptor(*entry)
+
+
+def _parse_strings(data: bytes, at: int, end: int) -> tuple[list[str], str]:
+    """The three texts of an entry, and what is wrong with them, empty where nothing is."""
+    strings = ["", "", ""]
+    for index in range(3):
+        if at + _LENGTH.size > end:
+            return strings, "the entry ends within its strings"
+        (length,) = _LENGTH.unpack_from(data, at)
+        at += _LENGTH.size
+        if length > end - at:
+            return strings, f"a string of {length} bytes, {end - at} are left"
+        strings[index] = data[at : at + length].decode("ascii", "replace")
+        at += length
+    return strings, ""
 
 
 def entry_checksum(catalog: Catalog, entry: RecordingDescriptor, checksum: str) -> int:

@@ -91,6 +91,6 @@ def _counter_edge(files: RecordingFiles, aeron_dir: Path, archive_id: int) -> Ed
     if position < files.start_position or position % 32:
         raise CorruptError(
             f"{aeron_dir}: position counter of recording {files.recording_id} has {position}, which is no frame's end "
-            f"after the start {files.start_position}: is it the driver of another archive?"
+            f"after the start {files.start_position}: is it the driver of another archive? Give aeron_dir of its own"
         )
     return Edge(position, EdgeKind.COUNTER)

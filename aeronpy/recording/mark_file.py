@@ -21,6 +21,7 @@ _MESSAGE_HEADER: Final = struct.Struct("<HHHH")
 _FIELDS: Final = struct.Struct("<i4xqqqiiiii4xq")
 _TEMPLATE_ID, _SCHEMA_ID = 200, 100
 _START_IN_PROGRESS: Final = (1 << 63) - 1
+_REMEDY: Final = "copy it again where this is a copy; an archive that starts writes it anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def read_mark_file(path: str | os.PathLike[str]) -> MarkFile | None:
     with path.open("rb") as file:
         data = file.read(_PREFIX_BYTES)
     if len(data) < _MESSAGE_HEADER.size + _FIELDS.size:
-        raise CorruptError(f"{path}: {len(data)} bytes are too few for a mark file")
+        raise CorruptError(f"{path}: {len(data)} bytes are too few for a mark file: {_REMEDY}")
     block_length, template_id, schema_id, _ = _MESSAGE_HEADER.unpack_from(data)
     if (template_id, schema_id) != (_TEMPLATE_ID, _SCHEMA_ID):
         raise VersionError(f"{path}: no mark file of this format (a legacy one is rewritten when its archive starts)")
@@ -91,7 +92,7 @@ def _read_strings(path: Path, data: bytes, at: int) -> list[str]:
         length = int.from_bytes(data[at : at + 4], "little")
         at += 4
         if at + length > len(data):
-            raise CorruptError(f"{path}: a string of {length} bytes at {at} runs past the header")
+            raise CorruptError(f"{path}: a string of {length} bytes at {at} runs past the header: {_REMEDY}")
         strings.append(data[at : at + length].decode("ascii", "replace"))
         at += length
     return strings

@@ -26,7 +26,7 @@ from aeronpy.recording.frames import (
     fault_of,
     term_id_at,
 )
-from aeronpy.recording.scan import Arrays
+from aeronpy.recording.scan import Arrays, Stretch
 from aeronpy.recording.segments import RecordingFiles
 
 _HEADER: Final = np.dtype(
@@ -118,22 +118,9 @@ class _Groups:
 class NumpyScan:
     """A walk over the frames of one recording."""
 
-    def __init__(
-        self,
-        files: RecordingFiles,
-        position: int,
-        limit: int,
-        *,
-        from_position: int,
-        to_position: int,
-        frames: bool,
-        emit_incomplete: bool,
-        live: bool,
-    ) -> None:
-        self._files, self._limit = files, limit
-        self._from, self._to = from_position, to_position
-        self._frames, self._emit_incomplete, self._live = frames, emit_incomplete, live
-        self.position = position
+    def __init__(self, files: RecordingFiles, stretch: Stretch) -> None:
+        self._files, self._stretch = files, stretch
+        self.position = stretch.position
         self.frame_count = 0
         self.incomplete_count = 0
         self.incomplete_position = -1
@@ -151,16 +138,16 @@ class NumpyScan:
             headers, offsets, after = headers[:count], offsets[:count], int(offsets[count])
         elif len(offsets) and headers["type"][-1] == TYPE_DATA and offsets[-1] + headers["length"][-1] > len(memory):
             headers, offsets, after = headers[:-1], offsets[:-1], int(offsets[-1])
-        at_limit = base + after >= self._limit
+        at_limit = base + after >= self._stretch.limit
         groups = self._group(headers, offsets, base)
         is_open = self._last_is_open(headers, groups)
         status = Status.FAULT if fault is not None else Status.DONE if at_limit else Status.MORE
-        past = int(np.searchsorted(groups.begin, self._to))
-        if past < len(groups) or (base + after >= self._to and not is_open):
+        past = int(np.searchsorted(groups.begin, self._stretch.to_position))
+        if past < len(groups) or (base + after >= self._stretch.to_position and not is_open):
             after = int(groups.begin[past]) - base if past < len(groups) else after
             groups.cut(past)
             status, is_open = Status.DONE, False
-        if is_open and (status is Status.MORE or (status is Status.DONE and self._live)):
+        if is_open and (status is Status.MORE or (status is Status.DONE and self._stretch.live)):
             after = int(groups.begin[-1]) - base
             groups.cut(len(groups) - 1)
         if not self._append(_Block(memory, headers, offsets), groups, columns):
@@ -173,7 +160,7 @@ class NumpyScan:
     def _walk(self, memory: memoryview, base: int) -> tuple[NDArray[np.int64], int]:
         """Offsets of the frames by their lengths, the last of which may be anything, and the offset after them."""
         words = memory[: len(memory) // 4 * 4].cast("i")
-        end = min(len(memory) - HEADER_BYTES, self._limit - base - FRAME_ALIGN)
+        end = min(len(memory) - HEADER_BYTES, self._stretch.limit - base - FRAME_ALIGN)
         offsets: list[int] = []
         at = 0
         append = offsets.append
@@ -201,13 +188,13 @@ class NumpyScan:
             | (headers["term_id"] != expected_ids)
             | (headers["stream_id"] != files.stream_id)
             | (length > files.term_length - expected)
-            | (((length + 31) & -32) > self._limit - positions)
+            | (((length + 31) & -32) > self._stretch.limit - positions)
         )
         if not wrong.any():
             return None
         index = int(wrong.argmax())
         header, position = headers[index].tobytes(), int(positions[index])
-        kind = fault_of(header, files, position, self._limit)
+        kind = fault_of(header, files, position, self._stretch.limit)
         assert kind is not None
         return index, Fault(kind, position, header)
 
@@ -215,7 +202,7 @@ class NumpyScan:
         flags, is_padding = headers["flags"], headers["type"] == TYPE_PADDING
         ends = base + offsets + ((headers["length"].astype(np.int64) + 31) & -32)
         starts = np.ones(len(headers), bool)
-        if not self._frames and len(headers):
+        if not self._stretch.frames and len(headers):
             after_end = ((flags & FLAG_END) != 0) | is_padding
             starts = ((flags & FLAG_BEGIN) != 0) | is_padding | (headers["term_offset"] == 0)
             starts[1:] |= after_end[:-1]
@@ -224,7 +211,7 @@ class NumpyScan:
         last = np.append(first[1:], len(headers)) - 1 if len(first) else first
         is_data = ~is_padding[first]
         incomplete = np.zeros(len(first), np.uint8)
-        if not self._frames:
+        if not self._stretch.frames:
             incomplete[(flags[first] & FLAG_BEGIN == 0) & is_data] |= NO_BEGIN
             incomplete[(flags[last] & FLAG_END == 0) & is_data] |= NO_END
         return _Groups(first, last, base + offsets[first], ends[last], incomplete, is_data)
@@ -239,9 +226,9 @@ class NumpyScan:
 
     def _append(self, block: _Block, groups: _Groups, columns: NumpyColumns) -> bool:
         """Rows of the groups; False, and position at the first that is left, where columns have no room for all."""
-        owned = (groups.begin >= self._from) & (groups.begin < self._to)
-        rows = owned & (groups.is_data | self._frames)
-        if not self._emit_incomplete:
+        owned = (groups.begin >= self._stretch.from_position) & (groups.begin < self._stretch.to_position)
+        rows = owned & (groups.is_data | self._stretch.frames)
+        if not self._stretch.emit_incomplete:
             rows &= groups.incomplete == 0
         data_bytes = block.data_bytes
         total = np.concatenate(([0], np.cumsum(data_bytes)))
@@ -289,7 +276,7 @@ class NumpyScan:
             elif name == "incomplete":
                 part[name] = groups.incomplete[chosen]
             elif name == "length":
-                lengths = first["length"] - HEADER_BYTES if self._frames else row_bytes
+                lengths = first["length"] - HEADER_BYTES if self._stretch.frames else row_bytes
                 part[name] = lengths.astype(np.int32)
             else:
                 part[name] = first[name].astype(SCANNED[name])
@@ -316,26 +303,6 @@ class NumpyEngine:
         """Columns for one batch."""
         return NumpyColumns(rows_max, bytes_max, wanted)
 
-    def scan(
-        self,
-        files: RecordingFiles,
-        position: int,
-        limit: int,
-        *,
-        from_position: int,
-        to_position: int,
-        frames: bool,
-        emit_incomplete: bool,
-        live: bool,
-    ) -> NumpyScan:
+    def scan(self, files: RecordingFiles, stretch: Stretch) -> NumpyScan:
         """A scan that begins at position, a frame's start."""
-        return NumpyScan(
-            files,
-            position,
-            limit,
-            from_position=from_position,
-            to_position=to_position,
-            frames=frames,
-            emit_incomplete=emit_incomplete,
-            live=live,
-        )
+        return NumpyScan(files, stretch)

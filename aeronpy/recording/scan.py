@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 import numpy as np
@@ -20,6 +21,23 @@ except ImportError:  # installed as pure Python, for instance shipped to Spark's
 EngineName = Literal["auto", "c", "numpy"]
 HAS_NATIVE: Final = native is not None
 Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """What to scan of a recording: frames from ``position``, where one starts, up to ``limit``.
+
+    Rows are those that begin in [from_position, to_position): of frames, or of messages, with those that lack a
+    fragment where ``emit_incomplete``. A ``live`` recording may go on behind the limit.
+    """
+
+    position: int
+    limit: int
+    from_position: int
+    to_position: int
+    frames: bool
+    emit_incomplete: bool
+    live: bool
 
 
 class Columns(Protocol):
@@ -66,18 +84,7 @@ class Engine(Protocol):
     def columns(self, rows_max: int, bytes_max: int, wanted: frozenset[str]) -> Columns:
         """Columns for one batch."""
 
-    def scan(
-        self,
-        files: RecordingFiles,
-        position: int,
-        limit: int,
-        *,
-        from_position: int,
-        to_position: int,
-        frames: bool,
-        emit_incomplete: bool,
-        live: bool,
-    ) -> Scan:
+    def scan(self, files: RecordingFiles, stretch: Stretch) -> Scan:
         """A scan that begins at position, a frame's start."""
 
 
@@ -155,31 +162,20 @@ class NativeEngine:
         """Columns for one batch."""
         return NativeColumns(rows_max, bytes_max, wanted)
 
-    def scan(
-        self,
-        files: RecordingFiles,
-        position: int,
-        limit: int,
-        *,
-        from_position: int,
-        to_position: int,
-        frames: bool,
-        emit_incomplete: bool,
-        live: bool,
-    ) -> NativeScan:
+    def scan(self, files: RecordingFiles, stretch: Stretch) -> NativeScan:
         """A scan that begins at position, a frame's start."""
         return NativeScan(
             native.SegmentScan(
                 files.initial_term_id,
                 files.term_length,
                 files.stream_id,
-                position,
-                limit,
-                from_position=from_position,
-                to_position=to_position,
-                frames=frames,
-                emit_incomplete=emit_incomplete,
-                live=live,
+                stretch.position,
+                stretch.limit,
+                from_position=stretch.from_position,
+                to_position=stretch.to_position,
+                frames=stretch.frames,
+                emit_incomplete=stretch.emit_incomplete,
+                live=stretch.live,
             )
         )
 

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from aeronpy.errors import ArgumentError, CorruptError, NotFoundError
 from aeronpy.recording.frames import Fault, Status, describe, term_id_at
-from aeronpy.recording.scan import Arrays, Columns, Engine, EngineName, Scan, choose_engine
+from aeronpy.recording.scan import Arrays, Columns, Engine, EngineName, Scan, Stretch, choose_engine
 from aeronpy.recording.segments import RecordingFiles, read_into
 
 OnCorrupt = Literal["fail", "skipTerm", "stop"]
@@ -83,16 +83,16 @@ class Walker:
         self._part, self._files, self._wanted, self._policy = part, part.files, wanted, policy
         self._report = report if report is not None else ScanReport()
         self._engine: Engine = choose_engine(policy.engine)
-        self._scan: Scan = self._engine.scan(
-            part.files,
-            part.files.frame_start(part.from_position),
-            part.limit,
+        stretch = Stretch(
+            position=part.files.frame_start(part.from_position),
+            limit=part.limit,
             from_position=part.from_position,
             to_position=part.to_position,
             frames=frames,
             emit_incomplete=policy.on_incomplete == "emit",
             live=part.is_live,
         )
+        self._scan: Scan = self._engine.scan(part.files, stretch)
         self._columns = self._new_columns(policy.bytes_max)
         self._block = memoryview(bytearray(min(_BLOCK_BYTES, part.files.segment_length)))
 

@@ -129,9 +129,13 @@ void apy_idle_reset(apy_idle_t *idle)
     idle->state = NOT_IDLE;
 }
 
-static void park(int64_t wanted_ns, int64_t max_ns)
+static void park(const apy_idle_t *idle, int64_t wanted_ns, int64_t max_ns)
 {
     const int64_t ns = wanted_ns < max_ns ? wanted_ns : max_ns;
+    if (idle->bell != NULL) {
+        apy_doorbell_wait(idle->bell, ns);
+        return;
+    }
     const struct timespec span = {ns / 1000000000, ns % 1000000000};
     nanosleep(&span, NULL);
 }
@@ -159,7 +163,7 @@ static void back_off(apy_idle_t *idle, int64_t park_max_ns)
         }
         break;
     default:
-        park(idle->park_ns, park_max_ns);
+        park(idle, idle->park_ns, park_max_ns);
         idle->park_ns = idle->park_ns > idle->park_max_ns / 2 ? idle->park_max_ns : idle->park_ns * 2;
         break;
     }
@@ -177,7 +181,7 @@ static void obey(const apy_idle_t *idle, int64_t park_max_ns)
         sched_yield();
         break;
     default:
-        park(idle->park_min_ns, park_max_ns);
+        park(idle, idle->park_min_ns, park_max_ns);
         break;
     }
 }
@@ -205,7 +209,7 @@ void apy_idle_within(apy_idle_t *idle, int work, int64_t park_max_ns)
         sched_yield();
         break;
     case APY_IDLE_SLEEP:
-        park(idle->park_min_ns, park_max_ns);
+        park(idle, idle->park_min_ns, park_max_ns);
         break;
     case APY_IDLE_BACKOFF:
         back_off(idle, park_max_ns);

@@ -129,14 +129,13 @@ static __attribute__((format(printf, 3, 4))) void terminate(apy_client_core_t *c
         return; /* it has ended already, for an earlier reason */
     }
     core->last_event = NULL;
+    core->ended_reason = reason;
     va_list arguments;
     va_start(arguments, format);
-    const int written = vsnprintf((char *)event->body + sizeof(reason), APY_ERROR_TEXT_MAX, format, arguments);
+    (void)vsnprintf(core->ended_text, sizeof(core->ended_text), format, arguments);
     va_end(arguments);
-    const int length = written < APY_ERROR_TEXT_MAX ? written : APY_ERROR_TEXT_MAX - 1;
-    memcpy(event->body, &reason, sizeof(reason));
     event->type = APY_CLIENT_TERMINATED;
-    event->length = (int32_t)sizeof(reason) + (length > 0 ? length : 0);
+    event->length = 0;
     apy_store_release_i32(&core->is_terminated, 1);
     append(core, event);
 }
@@ -331,7 +330,7 @@ int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_clie
                         APY_CLIENT_NAME_MAX);
     }
     memset(core, 0, sizeof(*core));
-    core->last_event = malloc(sizeof(*core->last_event) + sizeof(int32_t) + APY_ERROR_TEXT_MAX);
+    core->last_event = malloc(sizeof(*core->last_event));
     core->directory = strdup(params->directory);
     if (core->last_event == NULL || core->directory == NULL) {
         return fail_init(core, apy_fail(APY_E_MEMORY, "no memory for a client"));
@@ -394,6 +393,7 @@ int apy_client_core_start(apy_client_core_t *core, const apy_idle_t *idle)
         agent.do_work = work_and_sleep;
         idle = &none;
     }
+    core->last_service_ns = core->last_check_ns = apy_nano_time(&core->clock);
     return apy_agent_runner_start(&core->runner, &agent, 1, idle, "aeron-client", -1);
 }
 

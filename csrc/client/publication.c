@@ -13,6 +13,12 @@ void apy_publication_init(apy_publication_t *publication, const apy_log_t *log, 
     }
 }
 
+void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *bell)
+{
+    publication->limit_bell = (apy_limit_bell_t){bell, -1};
+    publication->exclusive.base.limit_bell = &publication->limit_bell;
+}
+
 void apy_publication_close(apy_publication_t *publication)
 {
     apy_store_release_i32(&publication->is_closed, 1);

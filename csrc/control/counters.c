@@ -89,10 +89,11 @@ static bool copy_record(const apy_counters_reader_t *reader, int32_t counter_id,
     info->free_deadline_ms = apy_load_relaxed_i64(&metadata->free_deadline_ms);
     apy_copy_racing(info->key, metadata->key, sizeof info->key);
     info->label_length = apy_load_acquire_i32(&metadata->label_length);
-    if (info->label_length >= 0 && info->label_length <= APY_COUNTER_LABEL_MAX) {
-        apy_copy_racing(info->label, metadata->label, (size_t)info->label_length);
-        info->label[info->label_length] = '\0';
-    }
+    const bool has_label = info->label_length >= 0 && info->label_length <= APY_COUNTER_LABEL_MAX;
+    info->broken_label_length = has_label ? 0 : info->label_length;
+    info->label_length = has_label ? info->label_length : 0;
+    apy_copy_racing(info->label, metadata->label, (size_t)info->label_length);
+    info->label[info->label_length] = '\0';
     info->value = apy_load_acquire_i64(&value->value);
     info->owner_id = apy_load_relaxed_i64(&value->owner_id);
     info->reference_id = apy_load_relaxed_i64(&value->reference_id);
@@ -119,12 +120,6 @@ int apy_counters_get(const apy_counters_reader_t *reader, int32_t counter_id, ap
     }
     if (!stable) {
         copy.state = APY_COUNTER_RECLAIMED; /* changing hands all the time: nobody's for now */
-    }
-    if (copy.state == APY_COUNTER_ALLOCATED && (copy.label_length < 0 || copy.label_length > APY_COUNTER_LABEL_MAX)) {
-        return corrupt_label(counter_id, copy.label_length);
-    }
-    if (copy.label_length < 0 || copy.label_length > APY_COUNTER_LABEL_MAX) {
-        copy.label_length = 0;
     }
     *info = copy;
     return 1;

@@ -12,6 +12,7 @@ enum {
     HEAD = 384,
     CORRELATION = 512,
     HEARTBEAT = 640,
+    BELL = 704, /* a cache line of its own */
     TYPE = 4,
     ALIGNMENT = 8,
     CAPACITY_MIN = 8,
@@ -59,6 +60,7 @@ int apy_mpsc_ring_init(apy_mpsc_ring_t *ring, uint8_t *buffer, int64_t length)
     ring->head = (int64_t *)(void *)(trailer + HEAD);
     ring->correlation = (int64_t *)(void *)(trailer + CORRELATION);
     ring->heartbeat_ms = (int64_t *)(void *)(trailer + HEARTBEAT);
+    ring->bell = (apy_doorbell_t *)(void *)(trailer + BELL);
     return APY_OK;
 }
 

@@ -18,9 +18,18 @@ void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *
     append->stream_id = header.stream_id;
     append->payload_max = log->mtu - APY_FRAME_HEADER;
     append->message_max = apy_message_length_max(log->term_length);
+    append->limit_bell = NULL;
 }
 
 /* --- shared with the exclusive kind --- */
+
+static void ring_once(apy_limit_bell_t *bell, int64_t limit)
+{
+    if (apy_load_relaxed_i64(&bell->rung_limit) != limit) {
+        apy_store_relaxed_i64(&bell->rung_limit, limit);
+        apy_doorbell_ring(bell->bell);
+    }
+}
 
 COLD int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t length)
 {
@@ -29,7 +38,13 @@ COLD int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t 
     if (position + framed >= append->position_max) {
         return APY_MAX_POSITION_EXCEEDED;
     }
-    return apy_load_acquire_i32(&append->meta->is_connected) == 1 ? APY_BACK_PRESSURED : APY_NOT_CONNECTED;
+    if (apy_load_acquire_i32(&append->meta->is_connected) != 1) {
+        return APY_NOT_CONNECTED;
+    }
+    if (append->limit_bell != NULL) {
+        ring_once(append->limit_bell, apy_load_relaxed_i64(append->limit));
+    }
+    return APY_BACK_PRESSURED;
 }
 
 COLD int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64_t length_max)

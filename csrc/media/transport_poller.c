@@ -108,6 +108,14 @@ static int64_t time_of(struct msghdr *header)
     return 0;
 }
 
+static void show(const apy_transport_poller_t *poller, const apy_frame_tap_t *tap, int taken)
+{
+    for (int i = 0; i < taken; i++) {
+        tap->on_frame(tap->context, false, &poller->sources[i], poller->vectors[i].iov_base,
+                      poller->messages[i].msg_len);
+    }
+}
+
 static int receive(apy_transport_poller_t *poller, const apy_polled_t *entry, apy_datagram_handler handler,
                    void *context, int64_t *bytes)
 {
@@ -120,6 +128,9 @@ static int receive(apy_transport_poller_t *poller, const apy_polled_t *entry, ap
             return 0;
         }
         return apy_fail_os("cannot receive on socket %d", entry->transport->fd);
+    }
+    if (entry->transport->tap != NULL) {
+        show(poller, entry->transport->tap, taken);
     }
     for (int i = 0; i < taken; i++) {
         struct mmsghdr *message = &poller->messages[i];

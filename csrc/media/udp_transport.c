@@ -183,6 +183,12 @@ int apy_udp_transport_send(apy_udp_transport_t *transport, const struct sockaddr
     for (int i = 0; i < sent; i++) {
         bytes += messages[i].msg_len;
     }
+    if (transport->tap != NULL) {
+        for (int i = 0; i < sent; i++) {
+            transport->tap->on_frame(transport->tap->context, true, is_connected ? &transport->connected : to,
+                                     datagrams[i].iov_base, datagrams[i].iov_len);
+        }
+    }
     *bytes_sent = bytes;
     return sent;
 }

@@ -239,17 +239,24 @@ static void counters_are_found_by_what_they_belong_to(void)
     end();
 }
 
-static void a_label_length_out_of_bounds_is_corrupt(void)
+static void a_label_length_out_of_bounds_spoils_no_other_counter(void)
 {
     begin(0);
     CHECK_EQ(allocate(1, 1), 0);
+    CHECK_EQ(allocate(1, 2), 1);
     static const int32_t lengths[] = {-1, 381, INT32_MAX, INT32_MIN};
     for (int i = 0; i < 4; i++) {
         memcpy(metadata + 128, &lengths[i], 4);
         apy_counter_info_t info;
-        CHECK_EQ(apy_counters_get(&manager.reader, 0, &info), APY_E_CORRUPT);
-        CHECK(strstr(apy_error_text(), "offset 128") != NULL);
+        CHECK_EQ(apy_counters_get(&manager.reader, 0, &info), 1);
+        CHECK_EQ(info.label_length, 0);
+        CHECK_EQ(info.broken_label_length, lengths[i]);
+        CHECK_EQ(info.registration_id, 1);
+        CHECK_EQ(apy_counters_get(&manager.reader, 1, &info), 1); /* the next one is whole */
+        CHECK_EQ(info.broken_label_length, 0);
+        CHECK_EQ(info.registration_id, 2);
         CHECK_EQ(apy_counters_append_label(&manager.reader, 0, "x", 1), APY_E_CORRUPT);
+        CHECK(strstr(apy_error_text(), "offset 128") != NULL);
     }
     end();
 }
@@ -276,7 +283,7 @@ int main(void)
     RUN(labels_grow_up_to_their_limit);
     RUN(a_key_can_be_rewritten);
     RUN(counters_are_found_by_what_they_belong_to);
-    RUN(a_label_length_out_of_bounds_is_corrupt);
+    RUN(a_label_length_out_of_bounds_spoils_no_other_counter);
     RUN(buffers_that_do_not_belong_together_are_refused);
     return 0;
 }

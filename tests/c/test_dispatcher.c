@@ -85,13 +85,12 @@ static void only_subscribed_sessions_are_wanted(void)
     apy_dispatcher_t dispatcher = {0};
     CHECK_EQ(apy_dispatcher_add_session(&dispatcher, 1001, 5), APY_OK);
     CHECK_EQ(on_data(&dispatcher, 1001, 6), APY_VERDICT_IGNORE);
-    CHECK_EQ(apy_dispatcher_state(&dispatcher, 1001, 6), APY_SESSION_NO_INTEREST);
+    CHECK_EQ(dispatcher.foreign_count, 0); /* strangers leave no trace */
     CHECK_EQ(on_setup(&dispatcher, 1001, 7), APY_VERDICT_IGNORE);
     CHECK_EQ(on_data(&dispatcher, 1001, 5), APY_VERDICT_ELICIT);
 
     CHECK_EQ(apy_dispatcher_add_session(&dispatcher, 1001, 6), APY_OK);
     CHECK_EQ(on_setup(&dispatcher, 1001, 6), APY_VERDICT_CREATE);
-    CHECK_EQ(apy_dispatcher_state(&dispatcher, 1001, 7), APY_SESSION_NO_INTEREST);
     CHECK_EQ(apy_dispatcher_add_stream(&dispatcher, 1001), APY_OK);
     CHECK_EQ(on_setup(&dispatcher, 1001, 7), APY_VERDICT_CREATE);
     apy_dispatcher_free(&dispatcher);
@@ -164,14 +163,31 @@ static void foreign_sessions_are_remembered_up_to_a_limit_that_others_do_not_fee
     CHECK_EQ(apy_dispatcher_add_session(&dispatcher, 1001, -1), APY_OK);
     for (int i = 0; i < 5000; i++) {
         CHECK_EQ(on_data(&dispatcher, 1001, i), APY_VERDICT_IGNORE);
+        CHECK_EQ(on_setup(&dispatcher, 1001, i), APY_VERDICT_IGNORE);
     }
-    CHECK_EQ(dispatcher.sessions.count, 1 + APY_FOREIGN_SESSIONS_MAX);
-    CHECK_EQ(apy_dispatcher_mark(&dispatcher, 1001, 4999, APY_SESSION_INIT), APY_E_FULL);
+    CHECK_EQ(dispatcher.sessions.count, 1);
+    CHECK_EQ(apy_dispatcher_add_stream(&dispatcher, 1002), APY_OK);
+    for (int i = 0; i < APY_FOREIGN_SESSIONS_MAX; i++) {
+        CHECK_EQ(apy_dispatcher_mark(&dispatcher, 1002, i, APY_SESSION_INIT), APY_OK);
+    }
+    CHECK_EQ(apy_dispatcher_mark(&dispatcher, 1002, 4999, APY_SESSION_INIT), APY_E_FULL);
     CHECK_EQ(on_setup(&dispatcher, 1001, -1), APY_VERDICT_CREATE);
     CHECK_EQ(apy_dispatcher_mark(&dispatcher, 1001, -1, APY_SESSION_INIT), APY_OK);
-    CHECK_EQ(apy_dispatcher_add_stream(&dispatcher, 1001), APY_OK); /* tombstones go */
-    CHECK_EQ(dispatcher.sessions.count, 1);
-    CHECK_EQ(dispatcher.foreign_count, 0);
+    apy_dispatcher_free(&dispatcher);
+}
+
+static void many_that_cool_down_keep_no_new_session_out(void)
+{
+    apy_dispatcher_t dispatcher = {0};
+    CHECK_EQ(apy_dispatcher_add_stream(&dispatcher, 1001), APY_OK);
+    for (int i = 0; i < 3 * APY_FOREIGN_SESSIONS_MAX; i++) { /* none of them may rejoin */
+        CHECK_EQ(on_setup(&dispatcher, 1001, i), APY_VERDICT_CREATE);
+        CHECK_EQ(apy_dispatcher_mark(&dispatcher, 1001, i, APY_SESSION_INIT), APY_OK);
+        CHECK_EQ(apy_dispatcher_add_image(&dispatcher, 1001, i, image_a), APY_OK);
+        apy_dispatcher_remove_image(&dispatcher, 1001, i, image_a, false);
+        CHECK_EQ(on_setup(&dispatcher, 1001, i), APY_VERDICT_IGNORE);
+        CHECK(dispatcher.sessions.count <= APY_FOREIGN_SESSIONS_MAX);
+    }
     apy_dispatcher_free(&dispatcher);
 }
 
@@ -186,5 +202,6 @@ int main(void)
     RUN(interest_goes_with_its_subscriptions);
     RUN(a_stream_takes_no_more_sessions_than_its_limit);
     RUN(foreign_sessions_are_remembered_up_to_a_limit_that_others_do_not_feel);
+    RUN(many_that_cool_down_keep_no_new_session_out);
     return 0;
 }

@@ -190,6 +190,16 @@ static void a_tagged_group_waits_for_tagged_ones_only(void)
     apy_flow_control_free(&flow_control);
 }
 
+static void a_time_out_as_long_as_can_be_said_never_comes(void)
+{
+    apy_flow_control_t flow_control = flow_of(APY_FLOW_MIN, 0);
+    flow_control.params.receiver_timeout_ns = INT64_MAX;
+    CHECK_EQ(on_sm(&flow_control, 1, 0, 0, 1000, 10), 1000);
+    CHECK_EQ(apy_flow_control_on_idle(&flow_control, 5000, INT64_MAX / 2), 1000);
+    CHECK_EQ(counted, 1);
+    apy_flow_control_free(&flow_control);
+}
+
 static void receiver_ids_from_the_network_are_bounded(void)
 {
     apy_flow_control_t flow_control = flow_of(APY_FLOW_MIN, 0);
@@ -227,6 +237,7 @@ int main(void)
     RUN(the_group_does_not_wait_for_ever);
     RUN(only_the_tagged_hold_back_a_tagged_group);
     RUN(a_tagged_group_waits_for_tagged_ones_only);
+    RUN(a_time_out_as_long_as_can_be_said_never_comes);
     RUN(receiver_ids_from_the_network_are_bounded);
     RUN(a_resend_is_cut_to_windows_and_to_the_term);
     return 0;

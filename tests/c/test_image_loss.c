@@ -127,6 +127,24 @@ static void a_group_waits_at_random(void)
     receiver_rig_close(r);
 }
 
+static void with_endless_patience(apy_image_params_t *params)
+{
+    params->nak_delay_ns = INT64_MAX;
+}
+
+static void a_delay_as_long_as_can_be_said_never_ends(void)
+{
+    receiver_rig_t *r = open_with(with_endless_patience);
+    r->rig->context.config.image_liveness_timeout_ns = INT64_MAX;
+    receiver_rig_data(r, SPAN, 1024);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(receiver_rig_tick(r, 100 * RIG_SECOND), APY_IMAGE_TICK_NOTHING);
+        CHECK(next_nak(r) == NULL);
+        CHECK_EQ(apy_image_state(r->image), APY_IMAGE_ACTIVE);
+    }
+    receiver_rig_close(r);
+}
+
 static void rather_lose(apy_image_params_t *params)
 {
     params->reliable = false;
@@ -194,6 +212,7 @@ int main(void)
     RUN(gaps_may_be_filled_in_any_order);
     RUN(the_channel_says_how_long_a_gap_may_last);
     RUN(a_group_waits_at_random);
+    RUN(a_delay_as_long_as_can_be_said_never_ends);
     RUN(an_unreliable_stream_jumps_over_each_gap);
     RUN(term_ids_wrap_around);
     return 0;

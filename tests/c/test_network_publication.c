@@ -85,6 +85,20 @@ static void without_a_confirmation_it_lingers_and_answers_naks(void)
     sender_rig_close(s);
 }
 
+static void a_linger_as_long_as_can_be_said_never_ends(void)
+{
+    sender_rig_t *s = sender_rig_open_bare();
+    apy_network_publication_params_t params = sender_rig_params(s);
+    params.linger_ns = INT64_MAX;
+    s = sender_rig_open_with(&params, s);
+    sender_rig_connect(s, 32768);
+    apy_network_publication_close(s->publication, s->rig->hand.nano_time);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(sender_rig_tick(s, 1000 * RIG_SECOND), APY_TICK_NOTHING);
+    }
+    sender_rig_close(s);
+}
+
 static void a_publication_that_must_not_signal_its_end_does_not(void)
 {
     sender_rig_t *s = sender_rig_open_bare();
@@ -341,6 +355,7 @@ int main(void)
     RUN(receivers_expire_5_s_after_their_last_status_message);
     RUN(a_closed_publication_signals_its_end_and_goes_when_the_receiver_confirmed);
     RUN(without_a_confirmation_it_lingers_and_answers_naks);
+    RUN(a_linger_as_long_as_can_be_said_never_ends);
     RUN(a_publication_that_must_not_signal_its_end_does_not);
     RUN(a_revoked_publication_ends_where_it_is);
     RUN(a_setup_on_request_is_not_sent_after_the_end);

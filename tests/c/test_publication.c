@@ -27,6 +27,32 @@ static int64_t offer(size_t length)
     return apy_publication_offer(&publication, &part, 1, NULL, NULL);
 }
 
+static void a_writer_at_its_limit_rings_once_for_each_limit(void)
+{
+    for (int is_exclusive = 0; is_exclusive < 2; is_exclusive++) {
+        apy_doorbell_t bell = {-1}; /* somebody sleeps */
+        open_publication(is_exclusive);
+        apy_publication_set_bell(&publication, &bell);
+        fixture.log.meta->is_connected = 1;
+        for (int64_t limit = 64; limit <= 192; limit += 64) {
+            fixture.limit = limit;
+            CHECK_EQ(offer(32), limit);
+            CHECK(!apy_doorbell_take(&bell));
+            CHECK_EQ(offer(32), APY_BACK_PRESSURED);
+            CHECK(apy_doorbell_take(&bell));
+            bell.state = -1;
+            CHECK_EQ(offer(32), APY_BACK_PRESSURED);
+            CHECK(!apy_doorbell_take(&bell));
+        }
+        fixture.log.meta->is_connected = 0;
+        fixture.limit = 192;
+        CHECK_EQ(offer(32), APY_NOT_CONNECTED);
+        CHECK(!apy_doorbell_take(&bell));
+        apy_publication_close(&publication);
+        fixture_close(&fixture);
+    }
+}
+
 static void a_closed_publication_takes_nothing(void)
 {
     for (int is_exclusive = 0; is_exclusive < 2; is_exclusive++) {
@@ -145,6 +171,7 @@ static void term_ids_wrap_around(void)
 
 int main(void)
 {
+    RUN(a_writer_at_its_limit_rings_once_for_each_limit);
     RUN(a_closed_publication_takes_nothing);
     RUN(lengths_that_lead_out_of_the_bytes_are_refused);
     RUN(lengths_below_zero_are_arguments);

@@ -21,10 +21,12 @@ from aeronpy.errors import (
     AeronTimeoutError,
     ClientTimeout,
     DriverRestarted,
+    DriverShutdown,
     DriverTimeout,
     PublicationClosed,
     StateError,
 )
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANNEL = "aeron:ipc?term-length=64k"
@@ -53,6 +55,7 @@ def start(driver: MediaDriver, program: str) -> subprocess.Popen[str]:
     code = PROLOGUE + textwrap.dedent(program)
     return subprocess.Popen(
         [sys.executable, "-X", "faulthandler", "-c", code, driver.aeron_dir],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -67,13 +70,6 @@ def run(driver: MediaDriver, program: str, expected: int = 0) -> str:
     assert process.returncode == expected, err
     assert expected != 0 or err == ""
     return out
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize(
@@ -303,6 +299,78 @@ def test_a_restarted_driver_is_told_apart_before_the_timeout(shm_dir: Path) -> N
         for process in processes:
             process.kill()
             process.wait(DEADLINE_S)
+
+
+def test_a_call_says_what_ended_the_client_before_its_handlers_do(shm_dir: Path) -> None:
+    """The core knows of the end at once; the thread that runs handlers may be busy with one of them for long."""
+    busy, go_on = threading.Event(), threading.Event()
+    errors: list[Exception] = []
+
+    def hold(image: object) -> None:
+        busy.set()
+        assert go_on.wait(DEADLINE_S)
+
+    driver = MediaDriver.launch(aeron_dir=str(shm_dir))
+    with Aeron.connect(aeron_dir=str(shm_dir), error_handler=errors.append) as aeron:
+        publication = aeron.add_publication(CHANNEL, 12)
+        aeron.add_counter(1001, "of the client")
+        aeron.async_add_subscription(CHANNEL, 12, hold)
+        try:
+            assert busy.wait(DEADLINE_S)
+            driver.close()
+            until(lambda: aeron._core.termination is not None)
+            for call in (
+                lambda: aeron.add_publication(CHANNEL, 13),
+                lambda: aeron.async_add_counter(1001, "x"),
+                lambda: aeron.next_session_id(1),
+                lambda: publication.add_destination("aeron:udp?endpoint=127.0.0.1:9"),
+            ):
+                with pytest.raises(DriverShutdown, match=r"the client ended: .* has been shutdown; .*connect again"):
+                    call()
+            assert errors == []
+        finally:
+            go_on.set()
+        until(lambda: bool(errors))
+        assert aeron.is_closed
+        with pytest.raises(PublicationClosed, match="since the client ended: .* has been shutdown"):
+            publication.send(b"x")
+
+
+def test_an_image_that_cannot_be_mapped_is_reported_with_what_it_means(driver: MediaDriver) -> None:
+    process = start(
+        driver,
+        """
+        import resource
+        other = Aeron.connect(aeron_dir=sys.argv[1], error_handler=lambda error: print(error, flush=True))
+        lonely = other.add_subscription("aeron:ipc?term-length=64k", 31)
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        print("READY", flush=True)
+        sys.stdin.readline()
+        """,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "READY\n"
+    with Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
+        publication = aeron.add_exclusive_publication(CHANNEL, 31)
+        told = process.stdout.readline()
+    assert f"the image of session {publication.session_id} on {CHANNEL} stream 31 cannot be used here" in told
+    assert "Too many open files" in told
+    assert "its publisher waits for this subscription until that is closed" in told
+    out, err = process.communicate("\n", timeout=DEADLINE_S)
+    assert (out, process.returncode) == ("", 0), err
+
+
+def test_an_own_counter_lives_when_its_object_is_dropped(driver: MediaDriver) -> None:
+    with Aeron.connect(aeron_dir=driver.aeron_dir) as aeron:
+        registration_id = aeron.add_counter(1001, "dropped").registration_id
+        gc.collect()
+        counter = aeron.get_counter(registration_id)
+        assert counter is not None
+        counter_id = counter.counter_id
+        del counter
+        aeron.async_remove_counter(registration_id)
+        until(lambda: aeron.counters_reader.info(counter_id) is None)
 
 
 def test_a_call_without_an_answer_times_out(shm_dir: Path) -> None:

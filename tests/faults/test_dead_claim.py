@@ -11,8 +11,8 @@ import pytest
 
 from aeronpy import Aeron
 from aeronpy.driver import MediaDriver
-from tests.system.clients import until
 from tests.system.conftest import SHORT
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 UNBLOCKED_PUBLICATIONS = 19

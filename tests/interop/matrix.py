@@ -22,6 +22,12 @@ def cell(row: str, ours: Ours, peer: Peer, direction: Direction | Literal["both"
     return pytest.mark.matrix(row, ours=ours, peer=peer, direction=direction)
 
 
+def on_peers(ours: Ours, *rows: str) -> pytest.MarkDecorator:
+    """Parametrize ``peer`` over both peers, as these rows' cells of our client or of our driver."""
+    params = [pytest.param(peer, marks=[cell(row, ours, peer) for row in rows], id=peer) for peer in PEERS]
+    return pytest.mark.parametrize("peer", params)
+
+
 def every(
     *rows: str, where: Callable[[Cell], bool] = lambda each: True, xfail: Callable[[Cell], str | None] | None = None
 ) -> pytest.MarkDecorator:

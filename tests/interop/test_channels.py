@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -14,8 +15,7 @@ from aeronpy.uri import min_flow_control, tagged_flow_control
 from aeronpy.uri_params import PARAMS
 from tests.interop import peers
 from tests.interop.lines import JavaHost
-from tests.interop.matrix import cell
-from tests.interop.rows import PEERS
+from tests.interop.matrix import cell, on_peers
 from tests.interop.stage import Stage, free_port
 from tests.system.protocol_client import (
     COUNTER_READY,
@@ -66,10 +66,7 @@ SETTERS: dict[str, tuple[str, str, tuple[object, ...]]] = {
 }
 
 
-def on(*rows: str) -> pytest.MarkDecorator:
-    """Run on both peers' drivers, as the cells of our client in these rows."""
-    params = [pytest.param(peer, marks=[cell(row, "client", peer) for row in rows], id=peer) for peer in PEERS]
-    return pytest.mark.parametrize("peer", params)
+on = partial(on_peers, "client")
 
 
 def java_answers(lines: list[str]) -> list[str]:

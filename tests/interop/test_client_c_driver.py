@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,15 +11,9 @@ import pytest
 from aeronpy import Aeron, ChannelStatus, FragmentAssembler, Image, OfferResult
 from aeronpy.errors import RegistrationError
 from tests.interop.stage import IPC, Stage
+from tests.waiting import until
 
 DEADLINE_S = 20.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.002)
 
 
 @pytest.fixture

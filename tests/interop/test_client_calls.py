@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Literal
@@ -28,12 +27,13 @@ from aeronpy import (
 from aeronpy.errors import TooLongError
 from tests.interop import calls
 from tests.interop.calls import Fragment, Model, OurPublisher
-from tests.interop.lines import DEADLINE_S, Lines
+from tests.interop.lines import Lines
 from tests.interop.matrix import cell as matrix_cell
 from tests.interop.matrix import every
 from tests.interop.peers import need_pyaeron
 from tests.interop.rows import Cell
 from tests.interop.stage import IPC, Driver, Stage, free_port, udp
+from tests.waiting import until
 
 MEDIA = pytest.mark.parametrize("medium", ["ipc", "udp"])
 LAST_TERM = "|init-term-id=5|term-id=-2147483644|term-offset=65408"
@@ -66,13 +66,6 @@ def outwards(each: Cell) -> bool:
 
 def inwards(each: Cell) -> bool:
     return each.ours == "client" and each.direction == "in"
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.001)
 
 
 def channel_of(medium: str) -> str:

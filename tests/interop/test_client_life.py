@@ -6,8 +6,8 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -16,25 +16,15 @@ from aeronpy.client.protocol import MAX_REASON_LENGTH
 from aeronpy.errors import RegistrationError
 from tests.interop import peers
 from tests.interop.lines import JavaHost
-from tests.interop.matrix import cell
-from tests.interop.rows import PEERS
+from tests.interop.matrix import on_peers
 from tests.interop.stage import IPC, TERM_LENGTH, Stage, free_port, udp
+from tests.waiting import until
 
 DEADLINE_S = 20.0
 Connect = Callable[..., Aeron]
 
 
-def on(*rows: str) -> pytest.MarkDecorator:
-    """Run on both peers' drivers, as the cells of our client in these rows."""
-    params = [pytest.param(peer, marks=[cell(row, "client", peer) for row in rows], id=peer) for peer in PEERS]
-    return pytest.mark.parametrize("peer", params)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.002)
+on = partial(on_peers, "client")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import dataclasses
 import re
 import socket
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,16 +17,10 @@ from aeronpy.observe.counters import Counter, read_counters
 from aeronpy.observe.keys import AddressKey
 from tests.interop.matrix import cell
 from tests.interop.stage import Driver, Stage, free_port
+from tests.waiting import until
 
 DEADLINE_S = 20.0
 APPLICATION_TYPE = 5000
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.002)
 
 
 def counters_of(driver: Driver) -> list[Counter]:

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from aeronpy import Aeron, OfferResult
 from aeronpy.errors import DriverRestarted, DriverShutdown, DriverTimeout, DriverUpgraded
-from tests.interop.matrix import cell
-from tests.interop.rows import PEERS
+from tests.interop.matrix import on_peers
 from tests.interop.stage import IPC, Driver, Stage
+from tests.waiting import until
 
 DEADLINE_S = 30.0
 DRIVER_TIMEOUT_MS = 5000
 
 
-def on(*rows: str) -> pytest.MarkDecorator:
-    """Run on both peers' drivers, as the cells of our client in these rows."""
-    params = [pytest.param(peer, marks=[cell(row, "client", peer) for row in rows], id=peer) for peer in PEERS]
-    return pytest.mark.parametrize("peer", params)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.005)
+on = partial(on_peers, "client")
 
 
 class Watched:

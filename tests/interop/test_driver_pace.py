@@ -13,19 +13,13 @@ from aeronpy import Aeron, ExclusivePublication, Subscription
 from tests.interop.matrix import every
 from tests.interop.rows import Cell
 from tests.interop.stage import Stage, free_port, udp
+from tests.waiting import until
 
 # One sleep of an agent that nobody holds to anything.
 SLEEP_S = 0.2
 LAZY = f"0-0-{int(SLEEP_S * 1000)}ms-{int(SLEEP_S * 1000)}ms"
 WINDOWS = 40
 PAYLOAD = bytes(4096 - 32)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.002)
 
 
 @pytest.fixture

@@ -111,6 +111,21 @@ def test_a_subscriber_that_does_not_poll_is_named(drivers: Callable[[Make], Driv
         assert session.subscribers[0].behind == 0
 
 
+@pytest.mark.parametrize("make", ["c", "java", "ours"])
+def test_a_spy_that_simulates_the_connection_is_named(drivers: Callable[[Make], Driver], make: Make) -> None:
+    """Nobody receives: the sender's position follows the spy, and its limit says nothing of receivers."""
+    aeron_dir, channel = drivers(make).aeron_dir, udp(free_port())
+    with Aeron.connect(aeron_dir=str(aeron_dir), client_name="watcher") as aeron:
+        publication = aeron.add_exclusive_publication(f"{channel}|ssc=true", STREAM)
+        spy = aeron.add_subscription(f"aeron-spy:{channel}", STREAM)
+        fill(publication)
+        (session,) = limited_by(aeron_dir, channel, "subscriber").sessions
+        assert (
+            f"subscriber {spy.registration_id} (watcher) is a spy {publication.position} bytes behind"
+            in session.verdict
+        )
+
+
 @pytest.mark.parametrize("make", ["c", "java"])
 def test_a_spy_that_does_not_poll_is_named(drivers: Callable[[Make], Driver], make: Make) -> None:
     aeron_dir, channel = drivers(make).aeron_dir, udp(free_port())
@@ -145,10 +160,11 @@ def test_each_driver_explains_its_side(drivers: Callable[[Make], Driver]) -> Non
         assert subscription.images[0].position == 0
 
 
-def test_an_open_gap_is_shown_with_its_place(java_host: Callable[[], JavaHost]) -> None:
+@pytest.mark.parametrize("make", ["c", "ours"])
+def test_an_open_gap_is_shown_with_its_place(java_host: Callable[[], JavaHost], make: Make) -> None:
     stage = Stage(java_host)
     try:
-        aeron_dir, channel = stage.driver("c", settings=LOSS).aeron_dir, udp(free_port())
+        aeron_dir, channel = stage.driver(make, settings=LOSS).aeron_dir, udp(free_port())
         with Aeron.connect(aeron_dir=str(aeron_dir)) as aeron:
             # A gap is asked for after a second, so that it stays open while it is looked at.
             subscription = aeron.add_subscription(f"{channel}|nak-delay=1s", STREAM)

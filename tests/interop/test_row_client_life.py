@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 
 import pytest
 
 from aeronpy.errors import ArgumentError
 from tests.interop import ends
 from tests.interop.house import House, ipc, udp
-from tests.interop.matrix import cell, every
-from tests.interop.rows import PEERS, Cell
+from tests.interop.matrix import every, on_peers
+from tests.interop.rows import Cell
 from tests.interop.stage import Driver, Make, Stage
 
 DRIVER_TIMEOUT_MS = 3000
 DEADLINE_S = 30.0
 
 
-def on(*rows: str) -> pytest.MarkDecorator:
-    """Run with both peers' clients, as the cells of our driver in these rows."""
-    params = [pytest.param(peer, marks=[cell(row, "driver", peer) for row in rows], id=peer) for peer in PEERS]
-    return pytest.mark.parametrize("peer", params)
+on = partial(on_peers, "driver")
 
 
 def stream_flows(source: ends.Client, target: ends.Client, channel: str, stream_id: int) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeronpy.recording.frames import Status
-from aeronpy.recording.scan import SCANNED, EngineName, choose_engine
+from aeronpy.recording.scan import SCANNED, EngineName, Stretch, choose_engine
 from aeronpy.recording.segments import RecordingFiles
 from aeronpy.recording.walk import Policy, Range, ScanReport, Walker
 from tests.recording_tapes import BEGIN, DATA, END, PADDING, TERM, WHOLE, Tape, decode_messages, write_archive
@@ -126,9 +126,16 @@ def test_memory_may_come_in_any_pieces(pieces: list[Piece], steps: list[int], li
     results = []
     for name in ENGINES:
         engine = choose_engine(name)
-        scan = engine.scan(
-            files, 0, len(data), from_position=0, to_position=len(data), frames=False, emit_incomplete=False, live=live
+        stretch = Stretch(
+            position=0,
+            limit=len(data),
+            from_position=0,
+            to_position=len(data),
+            frames=False,
+            emit_incomplete=False,
+            live=live,
         )
+        scan = engine.scan(files, stretch)
         columns = engine.columns(10_000, 1 << 24, WANTED)
         status, size, turn = Status.MORE, 0, 0
         while status is Status.MORE:

@@ -16,15 +16,15 @@ if not os.environ.get("CI"):
     pytest.importorskip("pyspark")
 
 from aeronpy.spark import AeronArchiveDataSource
-from tests.archive_files import WrittenRecording, decode_sequentially, write_archive
+from tests.recording_tapes import Tape, decode_sequentially, write_archive
 
 TERM = 1 << 16
 
 
 @st.composite
-def recordings(draw: st.DrawFn) -> WrittenRecording:
+def recordings(draw: st.DrawFn) -> Tape:
     """Some terms of whole and broken messages and of padding, begun anywhere in a term."""
-    recording = WrittenRecording(
+    recording = Tape(
         recording_id=draw(st.integers(0, 1 << 40)),
         start_position=draw(st.integers(0, 5)) * TERM + draw(st.integers(0, 100)) * 32,
         segment_length=TERM * draw(st.sampled_from([1, 2, 4])),
@@ -35,16 +35,16 @@ def recordings(draw: st.DrawFn) -> WrittenRecording:
     longest = draw(st.sampled_from([100, 2000, 8192]))
     broken = draw(st.sampled_from([0.0, 0.05]))
     if draw(st.booleans()):
-        recording.frame(b"tail of a message begun before", flags=0x40)
+        recording.fragment(b"tail of a message begun before", 0x40)
     end = recording.position + draw(st.integers(0, 5 * TERM))
     while recording.position < end:
         left = TERM - recording.position % TERM
         if random.random() < broken and left > 512:
-            recording.frame(b"fragment", flags=random.choice([0, 0x80, 0x40]))
+            recording.fragment(b"fragment", random.choice([0, 0x80, 0x40]))
         elif random.random() < broken and left > 512:
             recording.pad(random.choice([32, 64, 512]))
         else:
-            recording.message(random.randbytes(random.randint(0, longest)), value=random.getrandbits(62))
+            recording.message(random.randbytes(random.randint(0, longest)), random.getrandbits(62))
     return recording
 
 
@@ -70,12 +70,12 @@ def read(options: dict[str, str]) -> list[tuple[Any, ...]]:
     high=st.floats(0, 1),
 )
 def test_partitions_give_what_a_sequential_decoder_gives(
-    *, recording: WrittenRecording, split: int, rows: int, batch_bytes: int, low: float, high: float
+    *, recording: Tape, split: int, rows: int, batch_bytes: int, low: float, high: float
 ) -> None:
-    size = len(recording.data)
+    size = recording.position - recording.start_position
     start, end = (recording.start_position + int(size * each) for each in sorted((low, high)))
     with tempfile.TemporaryDirectory() as name:
-        directory = write_archive(Path(name), [recording])
+        directory = write_archive(Path(name), recording)
         decoded = decode_sequentially(
             directory, recording.recording_id, recording.start_position, recording.position, TERM
         )

@@ -1,25 +1,21 @@
-"""What the tests of the client share: connected pairs, and waiting with a deadline."""
+"""What the tests of client and driver share: connected pairs, waiting with a deadline, programs of their own."""
 
 from __future__ import annotations
 
 import itertools
-import time
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from aeronpy import Aeron, ExclusivePublication, FragmentView, Header, Subscription
+from tests.waiting import until
 
+ROOT = Path(__file__).resolve().parents[2]
 CHANNEL = "aeron:ipc?term-length=64k"
-DEADLINE_S = 20.0
 STREAMS = itertools.count(1001)
 Pair = tuple[ExclusivePublication, Subscription]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.001)
 
 
 def connected_pair(aeron: Aeron) -> Pair:
@@ -40,3 +36,16 @@ def poll_until(subscription: Subscription, handler: Callable[[FragmentView, Head
         return polled >= count
 
     until(enough)
+
+
+def run(program: str, *arguments: str, timeout_s: float = 30) -> subprocess.CompletedProcess[str]:
+    """A program in an interpreter of its own, up to its end."""
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -29,6 +31,14 @@ SHORT = {
 
 
 @pytest.fixture
+def aeron_dir() -> Iterator[str]:
+    """Where a driver may make its directory."""
+    base = tempfile.mkdtemp(prefix="aeronpy-test-", dir="/dev/shm")
+    yield f"{base}/driver"
+    shutil.rmtree(base)
+
+
+@pytest.fixture
 def driver() -> Iterator[MediaDriver]:
     """An embedded driver with short time-outs."""
     with MediaDriver.launch_embedded(**SHORT) as driver:
@@ -51,9 +61,15 @@ def clients_driver() -> Iterator[MediaDriver]:
 
 
 @pytest.fixture
-def aeron(clients_driver: MediaDriver) -> Iterator[Aeron]:
+def errors() -> list[Exception]:
+    """What the client of `aeron` reports."""
+    return []
+
+
+@pytest.fixture
+def aeron(clients_driver: MediaDriver, errors: list[Exception]) -> Iterator[Aeron]:
     """A client of the module's driver."""
-    with Aeron.connect(aeron_dir=clients_driver.aeron_dir) as aeron:
+    with Aeron.connect(aeron_dir=clients_driver.aeron_dir, error_handler=errors.append) as aeron:
         yield aeron
 
 

@@ -26,7 +26,8 @@ from aeronpy.errors import (
     StateError,
     TooLongError,
 )
-from tests.system.clients import CHANNEL, Pair, poll_until, until
+from tests.system.clients import CHANNEL, Pair, poll_until
+from tests.waiting import until
 
 
 def test_messages_of_every_length_arrive_as_sent_over_many_terms(aeron: Aeron) -> None:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from aeronpy import Aeron, ChannelStatus, Counter, Image, MediaDriver
 from aeronpy.errors import ArgumentError, StateError
-from tests.system.clients import CHANNEL, until
-
-
-@pytest.fixture
-def errors() -> list[Exception]:
-    return []
-
-
-@pytest.fixture
-def aeron(clients_driver: MediaDriver, errors: list[Exception]) -> Iterator[Aeron]:
-    """A client that keeps what is reported."""
-    with Aeron.connect(aeron_dir=clients_driver.aeron_dir, error_handler=errors.append) as aeron:
-        yield aeron
+from tests.system.clients import CHANNEL
+from tests.waiting import until
 
 
 def test_image_handlers_come_and_go_for_one_subscription_or_all(aeron: Aeron) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,20 +12,8 @@ from aeronpy import Aeron, ChannelStatus, Counter, MediaDriver, OfferResult, Pub
 from aeronpy.agent import AgentRunner, CompositeAgent, IdleStrategy
 from aeronpy.client.context import NoOpLock
 from aeronpy.errors import ArgumentError, ChannelError, PublicationClosed, RegistrationError, StateError
-from tests.system.clients import CHANNEL, until
-
-
-@pytest.fixture
-def errors() -> list[Exception]:
-    return []
-
-
-@pytest.fixture
-def aeron(clients_driver: MediaDriver, errors: list[Exception]) -> Iterator[Aeron]:
-    """A client that keeps what is reported."""
-    with Aeron.connect(aeron_dir=clients_driver.aeron_dir, error_handler=errors.append) as aeron:
-        yield aeron
-
+from tests.system.clients import CHANNEL
+from tests.waiting import until
 
 # --- calls ---
 

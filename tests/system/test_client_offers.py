@@ -11,7 +11,8 @@ import pytest
 
 from aeronpy import Aeron, ExclusivePublication, FragmentView, Header, OfferResult, Publication, Subscription
 from aeronpy.errors import ArgumentError, MaxPositionExceeded, PublicationClosed, StateError, TooLongError
-from tests.system.clients import DEADLINE_S, STREAMS, Pair, connected_pair, poll_until, until
+from tests.system.clients import STREAMS, Pair, connected_pair, poll_until
+from tests.waiting import DEADLINE_S, until
 
 POSITION_MAX = 65536 << 31
 # 128 bytes before the end of the last term that a stream of these terms can have.

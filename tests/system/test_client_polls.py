@@ -23,7 +23,8 @@ from aeronpy import (
     ImageFragmentAssembler,
 )
 from aeronpy.errors import ArgumentError, StateError, TooLongError
-from tests.system.clients import CHANNEL, DEADLINE_S, STREAMS, Pair, until
+from tests.system.clients import CHANNEL, STREAMS, Pair
+from tests.waiting import DEADLINE_S, until
 
 ABORT, BREAK, COMMIT, CONTINUE = ControlledAction
 

@@ -19,7 +19,8 @@ from aeronpy.errors import (
     RegistrationError,
     StateError,
 )
-from tests.system.clients import CHANNEL, Pair, until
+from tests.system.clients import CHANNEL, Pair
+from tests.waiting import until
 
 
 def test_image_handlers_are_told_of_comers_and_goers(aeron: Aeron) -> None:

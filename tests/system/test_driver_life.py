@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,30 +13,9 @@ import pytest
 from aeronpy.driver import MediaDriver, ThreadingMode
 from aeronpy.errors import ActiveError, ArgumentError, StateError
 from tests.system import protocol_client as p
+from tests.system.clients import run
 from tests.system.conftest import SHORT
 from tests.system.protocol_client import ProtocolClient, eventually
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def aeron_dir() -> Iterator[str]:
-    base = tempfile.mkdtemp(prefix="aeronpy-life-", dir="/dev/shm")
-    yield f"{base}/driver"
-    shutil.rmtree(base)
-
-
-def run(program: str, *arguments: str, timeout_s: float = 30) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
-
 
 # --- directory ---
 

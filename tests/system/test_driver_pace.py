@@ -11,7 +11,7 @@ import pytest
 
 from aeronpy import Aeron, ExclusivePublication, Subscription
 from aeronpy.driver import MediaDriver, ThreadingMode
-from tests.system.clients import until
+from tests.waiting import until
 
 # One sleep of an agent that nobody holds to anything.
 SLEEP_S = 0.2
@@ -77,6 +77,25 @@ def test_windows_of_a_busy_stream_do_not_wait_for_a_sleeping_agent(lazy: MediaDr
         assert len(settled) > 10
         # the system may take a thread away now and then; an agent that slept would show in each gap
         assert sorted(settled)[len(settled) * 9 // 10] < SLEEP_S / 4, sorted(settled)[-5:]
+
+
+@pytest.mark.parametrize("mode", [ThreadingMode.DEDICATED, ThreadingMode.SHARED])
+def test_the_first_burst_after_a_silence_wakes_the_conductor(mode: ThreadingMode) -> None:
+    idle = {f"{agent}_idle_strategy_init_args": LAZY for agent in AGENTS[mode]}
+    worst = []
+    for _ in range(4):  # nothing ever moved in a driver just started: it sleeps as long as it may
+        with (
+            MediaDriver.launch_embedded(threading_mode=mode, **idle) as driver,
+            Aeron.connect(aeron_dir=driver.aeron_dir) as aeron,
+        ):
+            subscription = aeron.add_subscription(IPC, 7)
+            publication = aeron.add_exclusive_publication(IPC, 7)
+            until(lambda: publication.is_connected and subscription.is_connected)  # noqa: B023
+            until(lambda: publication.position_limit > 0)  # noqa: B023
+
+            worst.append(max(gaps_between_limits(publication, subscription, 4)))
+
+    assert sorted(worst)[1] < SLEEP_S / 4, worst
 
 
 def sleeps_of(thread: str) -> int:

@@ -5,43 +5,20 @@ from __future__ import annotations
 import functools
 import http.server
 import os
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from aeronpy.driver import MediaDriver, MediaDriverContext
 from tests.system import protocol_client as p
+from tests.system.clients import ROOT, run
 from tests.system.conftest import SHORT
 from tests.system.protocol_client import ProtocolClient, eventually
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def aeron_dir() -> Iterator[str]:
-    base = tempfile.mkdtemp(prefix="aeronpy-process-", dir="/dev/shm")
-    yield f"{base}/driver"
-    shutil.rmtree(base)
-
-
-def run(program: str, *arguments: str, timeout_s: float = 30) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
 
 
 def start_executable(aeron_dir: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
@@ -293,3 +270,19 @@ def test_threads_have_their_names_and_processors(aeron_dir: str, mode: str, nami
 
     assert names <= set(threads)
     assert {threads[name] for name in names} == {str(first)}
+
+
+def test_the_resource_agent_has_its_processor_as_a_place_in_the_set_of_the_process(aeron_dir: str) -> None:
+    last = max(os.sched_getaffinity(0))
+    place = len(os.sched_getaffinity(0)) - 1
+    variables = {"AERON_DRIVER_NATIVE_RESOURCE_AGENT_CPU_AFFINITY": str(place), "AERON_DRIVER_CPUSET_AFFINITY": "1"}
+    process = start_executable(aeron_dir, **variables)
+    client = ProtocolClient(aeron_dir)
+    client.first_add()
+    client.add_publication("aeron:ipc?term-length=64k", 7)
+    client.expect(p.PUBLICATION_READY)  # its log is made: by the agent
+    threads = threads_of(process.pid)
+    client.close()
+    finish(process)
+
+    assert threads["aeron-md-nra"] == str(last)

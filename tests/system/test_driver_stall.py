@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,13 +40,6 @@ def peer_python() -> Path:
             pytest.fail(f"pyaeron is not here ({path}): run `make peers`")
         pytest.skip(f"pyaeron is not here ({path}): run `make peers`")
     return path
-
-
-@pytest.fixture
-def aeron_dir() -> Iterator[str]:
-    directory = tempfile.mkdtemp(prefix="aeronpy-stall-", dir="/dev/shm")
-    yield f"{directory}/driver"
-    shutil.rmtree(directory)
 
 
 @pytest.fixture

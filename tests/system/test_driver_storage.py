@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from aeronpy import Aeron
 from aeronpy._core.native import CncFile, ErrorRecord
-from aeronpy.driver import MediaDriver
+from aeronpy.driver import MediaDriver, directory
 from aeronpy.driver.option_values import IDLE_STRATEGIES
-from tests.system.clients import until
+from aeronpy.errors import RegistrationError
 from tests.system.conftest import SHORT
+from tests.waiting import until
 
 TERM = 65536
 META = 4096
@@ -78,6 +80,32 @@ def test_little_space_is_one_warning_however_many_logs_are_made(settings: dict[s
 
     assert len(entries) == 1
     assert f"threshold={1 << 60}" in entries[0].text
+
+
+def test_logs_are_looked_at_one_by_one_only_where_space_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = 3 * (3 * TERM + META)
+    looks: list[str] = []
+    real = directory.promised_bytes
+
+    def watched(path: str) -> int:
+        looks.append(path)
+        return real(path)
+
+    monkeypatch.setattr(directory, "promised_bytes", watched)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=room, f_frsize=1))
+    with (
+        MediaDriver.launch_embedded(**SHORT, low_file_store_warning_threshold=0) as driver,
+        Aeron.connect(aeron_dir=driver.aeron_dir) as aeron,
+    ):
+        for _ in range(10):  # each gives back what it took
+            aeron.add_exclusive_publication("aeron:ipc", 7).close()
+            until(lambda: not logs_of(driver, "publications"))
+        assert looks == []
+
+        kept = [aeron.add_exclusive_publication("aeron:ipc", 7) for _ in range(3)]
+        with pytest.raises(RegistrationError, match="insufficient usable storage") as refused:
+            aeron.add_exclusive_publication("aeron:ipc", 7)
+        assert (len(looks), len(kept), refused.value.error_code) == (1, 3, 12)
 
 
 def errors_of(driver: MediaDriver) -> list[ErrorRecord]:

@@ -12,9 +12,9 @@ import pytest
 from aeronpy import Aeron, ExclusivePublication, Subscription
 from aeronpy.driver import MediaDriver, MediaDriverContext
 from aeronpy.errors import ArgumentError, RegistrationError
-from tests.system.clients import until
 from tests.system.conftest import SHORT
 from tests.system.protocol_client import ProtocolClient
+from tests.waiting import until
 
 TABLE = "moving,127.0.0.1,127.0.0.2|other,127.0.0.3,127.0.0.3"
 NAME_ENTRY, NEIGHBORS, CACHE, BOOTSTRAP = 2001, 15, 16, 21
@@ -79,28 +79,15 @@ def test_a_table_says_where_a_name_is() -> None:
         assert observer.counter(RESOLVER_MAX).value > 0
 
 
-def test_a_publication_follows_its_name_to_another_host() -> None:
+@pytest.mark.parametrize("is_destination", [False, True])
+def test_a_publication_and_a_destination_follow_their_name_to_another_host(is_destination: bool) -> None:
     with csv_driver() as (_, aeron, observer):
         port = free_port("127.0.0.2")
         channel = f"aeron:udp?endpoint=moving:{port}"
         first = aeron.add_subscription(f"aeron:udp?endpoint=127.0.0.1:{port}", 7)
-        publication = aeron.add_exclusive_publication(channel, 7)
-        until(flows(publication, first, b"at the first host"))
-
-        observer.set_counter(row(observer, "moving"), 1)
-        first.close()
-        second = aeron.add_subscription(f"aeron:udp?endpoint=127.0.0.2:{port}", 7)
-
-        until(flows(publication, second, b"at the second host"))
-        assert observer.counter(RESOLUTION_CHANGES).value == 1
-
-
-def test_a_manual_destination_follows_its_name_to_another_host() -> None:
-    with csv_driver() as (_, aeron, observer):
-        port = free_port("127.0.0.2")
-        first = aeron.add_subscription(f"aeron:udp?endpoint=127.0.0.1:{port}", 7)
-        publication = aeron.add_exclusive_publication("aeron:udp?control-mode=manual", 7)
-        publication.add_destination(f"aeron:udp?endpoint=moving:{port}")
+        publication = aeron.add_exclusive_publication("aeron:udp?control-mode=manual" if is_destination else channel, 7)
+        if is_destination:
+            publication.add_destination(channel)
         until(flows(publication, first, b"at the first host"))
 
         observer.set_counter(row(observer, "moving"), 1)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.archive_files import WrittenRecording, write_archive
 from tests.golden import EXPECTED, crc32, unpack
+from tests.recording_tapes import Tape, write_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,10 +135,10 @@ def test_frames_have_their_padding(spark: SparkSession, golden: Path) -> None:
 def test_several_paths_are_read_together(spark: SparkSession, tmp_path: Path) -> None:
     paths = []
     for name, count in (("a", 3), ("b", 4)):
-        recording = WrittenRecording()
+        recording = Tape()
         for index in range(count):
             recording.message(bytes(index))
-        paths.append(str(write_archive(tmp_path / name, [recording])))
+        paths.append(str(write_archive(tmp_path / name, recording)))
 
     assert spark.read.format("aeron-archive").load(paths).count() == 7
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import cast
 
 import pytest
@@ -10,13 +11,22 @@ from aeronpy._core.native import ClientCore
 from aeronpy.client.calls import Call, Calls, undo_counter
 from aeronpy.client.handlers import Handlers, Kind
 from aeronpy.client.protocol import Command
-from aeronpy.errors import DriverTimeout, RegistrationError, StateError
+from aeronpy.errors import DriverTimeout, OutOfMemoryError, RegistrationError, StateError
+
+
+class LatelyAlive:
+    """A driver's file with a heartbeat of just now."""
+
+    @property
+    def heartbeat_timestamp_ms(self) -> int:
+        return time.time_ns() // 1_000_000
 
 
 class Ring:
     """The native core's side of the calls: what was sent, as long as there is room."""
 
     client_id = 7
+    cnc = LatelyAlive()
 
     def __init__(self) -> None:
         self.room = 1 << 30
@@ -89,7 +99,9 @@ def test_what_has_no_room_is_sent_later_and_in_order(calls: Calls, ring: Ring) -
 
 def test_an_unanswered_call_is_taken_back(calls: Calls, ring: Ring) -> None:
     call = add_counter(calls, 1)
-    with pytest.raises(DriverTimeout, match=r"no response from the media driver within 0.02 s: add counter"):
+    with pytest.raises(
+        DriverTimeout, match=r"no response from the media driver within 0.02 s: add counter; its last heartbeat .*lives"
+    ):
         calls.finish(1, call)
     assert calls.pending(1) is None
     (_, _), (kind, body) = ring.sent
@@ -99,6 +111,18 @@ def test_an_unanswered_call_is_taken_back(calls: Calls, ring: Ring) -> None:
     # The driver may well answer that it knows no such counter.
     assert calls.fail(101, RegistrationError("unknown", 0, 5, 101)) is None
     assert not calls.has_active
+
+
+def test_what_cannot_be_used_here_is_taken_back_at_the_driver(calls: Calls, ring: Ring) -> None:
+    def no_memory(kind: int, body: bytes) -> object:
+        raise OutOfMemoryError("no mapping")
+
+    call = Call(int, no_memory, "add counter", undo_counter)
+    calls.begin(Command.ADD_COUNTER, b"add", 1, call)
+    assert calls.complete(1, 0x0F08, b"ready") is None
+    with pytest.raises(OutOfMemoryError, match="no mapping"):
+        calls.finish(1, call)
+    assert ring.sent[1] == (Command.REMOVE_COUNTER, b"".join(n.to_bytes(8, "little") for n in (7, 101, 1)))
 
 
 def test_a_refused_or_fetched_call_is_not_taken_back(calls: Calls, ring: Ring) -> None:

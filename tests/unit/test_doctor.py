@@ -8,8 +8,10 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,12 @@ def test_a_directory_in_which_no_driver_can_be_used_is_an_error(
 
 def test_a_driver_that_lives_elsewhere_is_named(aeron_dir: Path, tmp_path: Path) -> None:
     healthy(aeron_dir)
-    assert str(aeron_dir) in found(tmp_path / "aeron-other", "directory.missing").remedy
+    other = tmp_path / "aeron-other"
+    assert str(aeron_dir) in found(other, "directory.missing").remedy
+    other.mkdir()
+    assert str(aeron_dir) in found(other, "directory.no-cnc").remedy
+    (other / "notes.txt").touch()
+    assert str(aeron_dir) in found(other, "directory.foreign").remedy
 
 
 def test_a_start_that_failed_is_told_from_one_that_is_going_on(aeron_dir: Path) -> None:
@@ -344,9 +351,29 @@ def test_the_command_asks_what_the_environment_asks_for(tmp_path: Path) -> None:
     assert "sockets.window\t" in result.output
 
 
+@contextmanager
+def beating(aeron_dir: Path) -> Iterator[None]:
+    """Keep the heartbeat young while another process takes its time to start and to look."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        with (aeron_dir / "cnc.dat").open("r+b", buffering=0) as file:
+            while not stop.wait(0.05):
+                os.pwrite(file.fileno(), struct.pack("<q", now_ms()), RING_AT + 4096 + 640)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
 def test_people_see_severity_measure_and_remedy(aeron_dir: Path) -> None:
     healthy(aeron_dir, lambda w: w.error("bad\x1b[2J", 1, 5, 5))
-    seen, code = in_terminal("doctor", "-d", aeron_dir, "--all")
+    with beating(aeron_dir):
+        seen, code = in_terminal("doctor", "-d", aeron_dir, "--all")
     assert code == 4
     for words in (
         "warning",

@@ -74,6 +74,11 @@ def test_what_cannot_be_meant_is_refused(variable: str, value: str, sentence: st
         read(**{variable: value}).conclude()
 
 
+@pytest.mark.parametrize("value", ["99999999999999999999", "1_000", "x"])
+def test_a_group_tag_that_is_no_number_of_64_bits_is_none(value: str) -> None:
+    assert read(AERON_RECEIVER_GROUP_TAG=value).receiver_group_tag is None
+
+
 def test_the_page_of_the_driver_lists_every_option_as_it_is() -> None:
     page = (Path(__file__).parents[2] / "docs" / "driver.md").read_text(encoding="utf-8")
 

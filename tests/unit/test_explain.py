@@ -162,6 +162,18 @@ def test_a_spy_that_is_slower_than_the_sender_pushes_offers_back(stage: Stage) -
     assert "subscriber 8 (prices) is 32768 bytes behind" in found.verdict
 
 
+def test_a_spy_that_stands_in_for_receivers_limits_the_stream(stage: Stage) -> None:
+    channel = f"{PLACE}|ssc=true"
+    stage.publication(32_768, 32_768, channel=channel)
+    stage.sender(4096, 4096)
+    stage.subscriber(8, 4096, 7, channel=f"aeron-spy:{PLACE}")
+    found = stage.session()
+    assert found.limited_by == "subscriber"
+    assert "subscriber 8 (prices) is a spy 28672 bytes behind" in found.verdict
+    stage.subscriber(9, 30_000, 7, channel=f"aeron-spy:{PLACE}")  # ahead of the sender: its receivers hold that back
+    assert stage.session().limited_by == "receivers"
+
+
 def test_a_sender_at_its_limit_waits_for_its_receivers(stage: Stage) -> None:
     stage.publication(8192, 36_864)
     stage.sender(4096, 4096)

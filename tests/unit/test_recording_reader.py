@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from aeronpy.archive.catalog import CatalogWriter
 from aeronpy.errors import AeronError, ArgumentError, CorruptError, NotFoundError, VersionError
 from aeronpy.recording import Message, Recording, ScanReport, open_archive
 from aeronpy.recording.scan import EngineName
@@ -431,8 +432,6 @@ def entry_of(data: bytes, offset: int, value: bytes) -> bytes:
         (lambda data: struct.pack("<i", 4 << 16) + data[4:], VersionError, "file format 4.0.0"),
         (lambda data: data[:100], CorruptError, "the file ends at 100"),
         (lambda data: data[:16] + struct.pack("<i", 3) + data[20:], CorruptError, "alignment 3"),
-        (lambda data: entry_of(data, 4, struct.pack("<i", 7)), CorruptError, "state 7"),
-        (lambda data: entry_of(data, 32 + 80, struct.pack("<I", 1 << 30)), CorruptError, "string of 1073741824"),
         (lambda data: entry_of(data, 0, struct.pack("<i", 50)), CorruptError, "50 bytes"),
     ],
 )
@@ -445,6 +444,32 @@ def test_a_broken_catalog_is_an_error_that_says_where(
         open_archive(tmp_path)
 
     assert "archive.catalog" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "text"),
+    [
+        (4, struct.pack("<i", 7), "state 7, known are 0 to 2"),
+        (32 + 80, struct.pack("<I", 1 << 30), "a string of 1073741824 bytes"),
+        (32 + 80, struct.pack("<I", 30), "a string of "),
+    ],
+)
+def test_a_broken_entry_spoils_its_own_recording_only(tmp_path: Path, offset: int, value: bytes, text: str) -> None:
+    good = Tape(recording_id=1)
+    good.message(b"fine")
+    directory = write_archive(tmp_path, Tape(recording_id=0), good)
+    (directory / "archive.catalog").write_bytes(entry_of(catalog_bytes([Tape(recording_id=0), good]), offset, value))
+    archive = open_archive(directory)
+
+    assert [m.payload for m in archive.recording(1).messages()] == [b"fine"]
+    assert [r.recording_id for r in archive] == [0, 1]
+    with pytest.raises(CorruptError, match=text) as raised:
+        archive.recording(0).range()
+    assert "recording 0 at 32" in str(raised.value)
+    assert "restore the catalog from a copy" in str(raised.value)
+    assert [(each.recording_id, text in each.what) for each in archive.check()] == [(0, True)]
+    with pytest.raises(CorruptError, match=text):
+        CatalogWriter.open(directory)
 
 
 def test_ids_out_of_order_are_corrupt(tmp_path: Path) -> None:

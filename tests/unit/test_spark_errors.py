@@ -11,7 +11,7 @@ if not os.environ.get("CI"):
     pytest.importorskip("pyspark")
 
 from aeronpy.errors import ArgumentError, CorruptError, NotFoundError, VersionError
-from tests.archive_files import DELETED, INVALID, WrittenRecording, decode_sequentially, write_archive
+from tests.recording_tapes import DELETED, INVALID, Tape, decode_sequentially, write_archive
 from tests.spark_reads import messages_of, reader_of, rows_of
 
 TERM = 1 << 16
@@ -27,7 +27,7 @@ def corrupt_at(directory: Path, name: str, offset: int, data: bytes) -> None:
 def damaged(tmp_path: Path) -> tuple[Path, int, list[int]]:
     """A recording of four terms in one segment with a frame in the second one that has another stream id."""
     recording = messages_of(600, segment_length=4 * TERM)
-    directory = write_archive(tmp_path, [recording])
+    directory = write_archive(tmp_path, recording)
     positions = [each.position for each in decode_sequentially(directory, 0, 0, recording.position, TERM)]
     wrong = next(at for at in positions if at > TERM + 20_000)
     corrupt_at(directory, "0-0.rec", wrong + 16, (999).to_bytes(4, "little"))
@@ -69,11 +69,11 @@ def test_stop_ends_the_recording_there_however_it_is_split(damaged: tuple[Path, 
 @pytest.fixture
 def incomplete(tmp_path: Path) -> Path:
     """A whole message, one whose end never came, another whole one."""
-    recording = WrittenRecording()
-    recording.message(b"first", value=1)
-    recording.frame(b"begun", flags=0x80, value=2)
-    recording.message(b"last", value=3)
-    return write_archive(tmp_path, [recording])
+    recording = Tape()
+    recording.message(b"first", 1)
+    recording.fragment(b"begun", 0x80, 2)
+    recording.message(b"last", 3)
+    return write_archive(tmp_path, recording)
 
 
 def test_incomplete_messages_are_dropped_by_default(incomplete: Path) -> None:
@@ -94,7 +94,7 @@ def test_incomplete_messages_can_fail_the_read(incomplete: Path) -> None:
 
 
 def test_a_segment_that_went_after_planning_is_named_with_the_host(tmp_path: Path) -> None:
-    directory = write_archive(tmp_path, [messages_of()])
+    directory = write_archive(tmp_path, messages_of())
     reader = reader_of(directory)
     partition = reader.partitions()[0]
     (directory / "0-65536.rec").unlink()
@@ -104,7 +104,7 @@ def test_a_segment_that_went_after_planning_is_named_with_the_host(tmp_path: Pat
 
 
 def test_a_segment_cut_short_is_an_error_not_fewer_rows(tmp_path: Path) -> None:
-    directory = write_archive(tmp_path, [messages_of()])
+    directory = write_archive(tmp_path, messages_of())
     os.truncate(directory / "0-0.rec", 40_000)
 
     with pytest.raises(CorruptError, match=r"0-0\.rec.*recording 0, position"):
@@ -117,7 +117,7 @@ def test_a_directory_without_a_catalog_says_what_to_give(tmp_path: Path) -> None
 
 
 def test_a_foreign_version_is_refused(tmp_path: Path) -> None:
-    directory = write_archive(tmp_path, [messages_of(1)])
+    directory = write_archive(tmp_path, messages_of(1))
     corrupt_at(directory, "archive.catalog", 0, (4 << 16).to_bytes(4, "little"))
 
     with pytest.raises(VersionError, match=r"4\.0\.0"):
@@ -145,11 +145,9 @@ def test_what_the_catalog_cannot_give_is_refused_in_planning(
 ) -> None:
     directory = write_archive(
         tmp_path,
-        [
-            messages_of(start_position=64),
-            WrittenRecording(recording_id=1, state=DELETED),
-            WrittenRecording(recording_id=2, state=INVALID),
-        ],
+        messages_of(start_position=64),
+        Tape(recording_id=1, state=DELETED),
+        Tape(recording_id=2, state=INVALID),
     )
 
     with pytest.raises(error) as caught:
@@ -160,7 +158,7 @@ def test_what_the_catalog_cannot_give_is_refused_in_planning(
 
 def test_an_impossible_catalog_entry_is_refused_with_its_numbers(tmp_path: Path) -> None:
     recording = messages_of(1)
-    directory = write_archive(tmp_path, [recording])
+    directory = write_archive(tmp_path, recording)
     corrupt_at(directory, "archive.catalog", 32 + 96, (12345).to_bytes(4, "little"))
 
     with pytest.raises(CorruptError, match="recording 0 cannot be read: term length 12345"):

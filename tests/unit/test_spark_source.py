@@ -22,8 +22,8 @@ from aeronpy.recording.segments import RecordingFiles
 from aeronpy.spark import AeronArchiveDataSource
 from aeronpy.spark.plan import cut_range
 from aeronpy.spark.source import AeronArchiveReader
-from tests.archive_files import decode_sequentially, write_archive
 from tests.golden import EXPECTED, crc32, unpack
+from tests.recording_tapes import decode_sequentially, write_archive
 from tests.spark_reads import messages_of, reader_of, rows_of
 
 TERM = 1 << 16
@@ -165,7 +165,7 @@ def test_the_table_of_recordings_is_the_catalog(golden: Path) -> None:
 
 
 def test_the_table_of_recordings_has_no_stop_while_there_is_none(tmp_path: Path) -> None:
-    directory = write_archive(tmp_path, [messages_of(3, is_stopped=False)])
+    directory = write_archive(tmp_path, messages_of(3, stop_position=-1))
 
     (row,) = rows_of(reader_of(directory, table="recordings"))
 
@@ -174,8 +174,8 @@ def test_the_table_of_recordings_has_no_stop_while_there_is_none(tmp_path: Path)
 
 
 def test_a_running_recording_is_read_as_far_as_its_segments_are_complete(tmp_path: Path) -> None:
-    recording = messages_of(500, is_stopped=False)
-    directory = write_archive(tmp_path, [recording])
+    recording = messages_of(500, stop_position=-1)
+    directory = write_archive(tmp_path, recording)
     decoded = decode_sequentially(directory, 0, 0, recording.position, TERM)
 
     rows = rows_of(reader_of(directory))
@@ -207,7 +207,7 @@ def test_constant_columns_alone_have_a_row_for_every_message(golden: Path) -> No
 
 
 def test_several_archives_are_read_as_one(tmp_path: Path) -> None:
-    paths = [write_archive(tmp_path / name, [messages_of(count)]) for name, count in (("a", 5), ("b", 7))]
+    paths = [write_archive(tmp_path / name, messages_of(count)) for name, count in (("a", 5), ("b", 7))]
     source = AeronArchiveDataSource({"paths": f'["{paths[0]}", "{paths[1]}"]'})
     reader = source.reader(schema=source.schema())
 
@@ -217,7 +217,7 @@ def test_several_archives_are_read_as_one(tmp_path: Path) -> None:
 
 def test_positions_choose_the_messages_that_begin_in_them(tmp_path: Path) -> None:
     recording = messages_of(600, 900, mtu=512, segment_length=2 * TERM)
-    directory = write_archive(tmp_path, [recording])
+    directory = write_archive(tmp_path, recording)
     decoded = decode_sequentially(directory, 0, 0, recording.position, TERM)
     low, high = decoded[100].position + 32, decoded[333].position + 32
 
@@ -229,7 +229,7 @@ def test_positions_choose_the_messages_that_begin_in_them(tmp_path: Path) -> Non
 
 def test_the_end_of_the_last_row_is_where_the_next_read_goes_on(tmp_path: Path) -> None:
     recording = messages_of(50)
-    directory = write_archive(tmp_path, [recording])
+    directory = write_archive(tmp_path, recording)
     middle = rows_of(reader_of(directory))[24]["end_position"]
 
     first = rows_of(reader_of(directory, endingPositions=f'{{"0": {middle}}}'))
@@ -239,7 +239,7 @@ def test_the_end_of_the_last_row_is_where_the_next_read_goes_on(tmp_path: Path) 
 
 
 def test_latest_as_start_reads_nothing_and_the_empty_list_of_partitions_is_no_trap(tmp_path: Path) -> None:
-    reader = reader_of(write_archive(tmp_path, [messages_of()]), startingPositions="latest")
+    reader = reader_of(write_archive(tmp_path, messages_of()), startingPositions="latest")
 
     assert reader.partitions() == []
     assert rows_of(reader) == []
@@ -247,7 +247,7 @@ def test_latest_as_start_reads_nothing_and_the_empty_list_of_partitions_is_no_tr
 
 
 def test_batches_are_cut_by_rows_and_by_bytes(tmp_path: Path) -> None:
-    directory = write_archive(tmp_path, [messages_of(100, 1000)])
+    directory = write_archive(tmp_path, messages_of(100, 1000))
 
     def sizes(**options: str) -> list[int]:
         reader = reader_of(directory, **options)
@@ -264,7 +264,7 @@ def test_batches_are_cut_by_rows_and_by_bytes(tmp_path: Path) -> None:
 def test_small_segments_are_packed_and_large_ones_are_cut_at_terms(tmp_path: Path) -> None:
     many = messages_of(1500, recording_id=0, segment_length=TERM)
     large = messages_of(1500, recording_id=1, segment_length=8 * TERM)
-    reader = reader_of(write_archive(tmp_path, [many, large]), splitBytes=str(3 * TERM))
+    reader = reader_of(write_archive(tmp_path, many, large), splitBytes=str(3 * TERM))
 
     spans = [
         [(part.range.files.recording_id, part.range.from_position, part.range.to_position) for part in each.value]
@@ -349,7 +349,7 @@ def batches_alive(reader: AeronArchiveReader) -> Iterator[pa.RecordBatch]:
 
 def test_batches_own_their_memory(tmp_path: Path) -> None:
     recording = messages_of(100)
-    directory = write_archive(tmp_path, [recording])
+    directory = write_archive(tmp_path, recording)
     decoded = decode_sequentially(directory, 0, 0, recording.position, TERM)
 
     batches = list(batches_alive(reader_of(directory, batchRows="7")))

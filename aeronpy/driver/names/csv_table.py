@@ -27,6 +27,8 @@ class CsvTableResolver(NameResolver):
     0: the initial host; 1: the other; -1: the name is unknown. Names without a row are asked of the system.
     """
 
+    log_name = "csv"
+
     def __init__(self, table: str, core: DriverCore) -> None:
         self._core = core
         self._rows = {row.name: row for row in (self._row(text) for text in table.split("|") if text.strip())}

@@ -29,6 +29,8 @@ class GossipResolver(NameResolver):
     are looked up here, on a thread of their own, since that may take its time.
     """
 
+    log_name = "driver"
+
     def __init__(self, context: MediaDriverContext, core: DriverCore) -> None:
         bootstraps = [one.strip() for one in context.resolver_bootstrap_neighbor.split(",") if one.strip()]
         if len(bootstraps) > BOOTSTRAPS_MAX:
@@ -47,7 +49,7 @@ class GossipResolver(NameResolver):
         self._gossip = _open(context, core)
         self._host = Address.unpack(self._gossip.bound_address()).host
         if not self._is_invoked:
-            self._gossip.start(context.native_resource_agent_cpu_affinity)
+            self._gossip.start(context.cpu_of("native_resource_agent"))
             threading.Thread(target=self._run, name=THREAD_NAME, daemon=True).start()
 
     def resolve(self, host: str, *, is_again: bool) -> str:

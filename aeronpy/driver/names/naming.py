@@ -6,13 +6,15 @@ import ipaddress
 import logging
 import time
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from aeronpy._core.native import DriverCore
 from aeronpy.driver import system_counters
 from aeronpy.driver.addresses import Address, is_literal, parse_address, resolve_address
 from aeronpy.driver.context import MediaDriverContext
 from aeronpy.driver.error_code import ErrorCode, refuse
+from aeronpy.driver.log_events import LogEvent
 from aeronpy.driver.names.resolver import NameResolver
 from aeronpy.driver.resource_agent import Job, Lane
 from aeronpy.driver.tasks import Task
@@ -23,14 +25,30 @@ from aeronpy.uri import ChannelUri, split_address
 _log: Final = logging.getLogger(__name__)
 
 
+class _Answer(NamedTuple):
+    """What became of one name, on a thread of the resource agent; ``address`` None: nobody knows it."""
+
+    host: str
+    is_again: bool
+    address: str | None
+    time_ns: int
+
+
 class Naming:
     """One per driver; the decision thread asks."""
 
-    def __init__(self, context: MediaDriverContext, core: DriverCore, resolver: NameResolver) -> None:
+    def __init__(
+        self,
+        context: MediaDriverContext,
+        core: DriverCore,
+        resolver: NameResolver,
+        note: Callable[[LogEvent, str], None],
+    ) -> None:
         self._context = context
         self._core = core
         self._resolver = resolver
-        self._times_ns: deque[int] = deque()
+        self._note = note
+        self._answers: deque[_Answer] = deque()
         self._time_max_ns = 0
 
     def parse_channel(self, text: str, uri: ChannelUri, *, is_destination: bool = False) -> Task[UdpChannel]:
@@ -39,12 +57,14 @@ class Naming:
         def parse() -> UdpChannel:
             return UdpChannel.parse(text, uri, self._context, resolve=self._first, is_destination=is_destination)
 
+        for key in ("endpoint", "control"):
+            self._note_lookup(uri.get(key), is_again=False)
         try:
             if not _has_names(uri):
                 return parse()
             parsed = yield Job(Lane.NAMES, parse)
         finally:
-            self._note_times()
+            self._note_answers()
         assert isinstance(parsed, UdpChannel)
         return parsed
 
@@ -58,12 +78,13 @@ class Naming:
             host, port = parse_address(written, channel)
             return Address(self._timed(host, is_again=is_again), port)
 
+        self._note_lookup(written, is_again=is_again)
         if is_literal(written):
             return resolve_address(written, channel)
         try:
             found = yield Job(Lane.UPKEEP if is_again else Lane.NAMES, resolve)
         finally:
-            self._note_times()
+            self._note_answers()
         assert isinstance(found, Address)
         return found
 
@@ -77,20 +98,36 @@ class Naming:
     def _timed(self, host: str, *, is_again: bool) -> str:
         """On a thread of the resource agent."""
         begin_ns = time.monotonic_ns()
+        answer: str | None = None
         try:
             found = self._resolver.resolve(host, is_again=is_again)
-            ipaddress.ip_address(found)
+            answer = str(ipaddress.ip_address(found))
             return found
         except RegistrationError:
             raise
         except (LookupError, OSError, ValueError) as error:
             raise refuse(ErrorCode.UNKNOWN_HOST, f"Unable to resolve host={host}: unresolved ({error})") from None
         finally:
-            self._times_ns.append(time.monotonic_ns() - begin_ns)
+            self._answers.append(_Answer(host, is_again, answer, time.monotonic_ns() - begin_ns))
 
-    def _note_times(self) -> None:
-        while self._times_ns:
-            time_ns = self._times_ns.popleft()
+    def _note_lookup(self, written: str | None, *, is_again: bool) -> None:
+        """What a name stands for before it is resolved; all resolvers here leave it as it is."""
+        if written is not None:
+            self._note(
+                LogEvent.NAME_RESOLUTION_LOOKUP,
+                f"resolver={self._resolver.log_name} durationNs=0 name={written} "
+                f"isReLookup={str(is_again).lower()} resolvedName={written}",
+            )
+
+    def _note_answers(self) -> None:
+        while self._answers:
+            host, is_again, address, time_ns = self._answers.popleft()
+            if _is_name(f"{host}:0" if ":" not in host else f"[{host}]:0"):
+                self._note(
+                    LogEvent.NAME_RESOLUTION_RESOLVE,
+                    f"resolver={self._resolver.log_name} durationNs={time_ns} name={host} "
+                    f"isReResolution={str(is_again).lower()} address={address or 'unknown-address'}",
+                )
             if time_ns > self._time_max_ns:
                 self._time_max_ns = time_ns
                 self._core.set_counter(system_counters.NAME_RESOLVER_MAX, time_ns)

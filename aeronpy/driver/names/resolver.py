@@ -8,6 +8,9 @@ from aeronpy.driver.addresses import resolve_host
 class NameResolver:
     """Called on threads of the resource agent, several at once: it may take its time, and delays who asked only."""
 
+    log_name = "plug-in"
+    """What the event log calls it."""
+
     def resolve(self, host: str, *, is_again: bool) -> str:
         """The IP address of a host, as text; raises LookupError or OSError where there is none.
 
@@ -25,6 +28,8 @@ class NameResolver:
 
 class SystemResolver(NameResolver):
     """Asks the system: IPv4 first, then IPv6."""
+
+    log_name = "default"
 
     def resolve(self, host: str, *, is_again: bool) -> str:
         """The system's answer; error 9 where it has none."""

@@ -170,7 +170,7 @@ def check_errors(patient: Patient) -> Iterator[Finding]:
     if state is None or state.distinct_errors == 0:
         return
     try:
-        newest = max(read_errors(patient.aeron_dir), key=lambda each: each.last_observation_ms)
+        newest = max(read_errors(patient.aeron_dir, problems=[]), key=lambda each: each.last_observation_ms)
         first_line = " ".join(newest.text.split())[:TEXT_MAX]
         what = f"the driver recorded errors, the last: {first_line}"
     except (AeronError, ValueError):
@@ -187,10 +187,13 @@ def check_loss(patient: Patient) -> Iterator[Finding]:
     if patient.report is None:
         return
     try:
-        entries = read_loss(patient.aeron_dir)
+        problems: list[str] = []
+        entries = read_loss(patient.aeron_dir, problems=problems)
     except AeronError as error:
         yield Finding("loss.report", Severity.NOTE, f"the loss report cannot be read: {error}")
         return
+    for problem in problems:
+        yield Finding("loss.report", Severity.WARNING, f"the loss report is broken: {problem}")
     if entries:
         worst = max(entries, key=lambda each: each.bytes_lost)
         which = f"{worst.channel} stream {worst.stream_id} from {worst.source}"

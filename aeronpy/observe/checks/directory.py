@@ -42,7 +42,7 @@ def check_directory(patient: Patient) -> Iterator[Finding]:
         return
     cnc = os.path.join(path, CNC_FILE)
     if not os.path.lexists(cnc):
-        yield from _without_cnc(path)
+        yield from _without_cnc(path, _elsewhere(patient))
     elif not os.access(cnc, os.R_OK | os.W_OK) and (mode_text := _mode(cnc)):
         what = f"{cnc} cannot be read and written by this user"
         yield Finding("directory.permission", Severity.ERROR, what, mode_text, remedy=_whose(cnc))
@@ -88,7 +88,7 @@ def _beats(aeron_dir: str, patient: Patient) -> bool:
     return ring is not None and patient.now_ms - ring.heartbeat_timestamp_ms < patient.intent.driver_timeout_ms
 
 
-def _without_cnc(path: str) -> Iterator[Finding]:
+def _without_cnc(path: str, elsewhere: str) -> Iterator[Finding]:
     try:
         others = sorted(set(os.listdir(path)) - {LOSS_REPORT_FILE, PUBLICATIONS, IMAGES})
     except OSError as error:
@@ -98,10 +98,10 @@ def _without_cnc(path: str) -> Iterator[Finding]:
         return
     if others:
         what = f"{path} is no Aeron directory: it holds {', '.join(others[:3])}"
-        yield Finding("directory.foreign", Severity.ERROR, what, remedy=_NAME)
+        yield Finding("directory.foreign", Severity.ERROR, what, remedy=_NAME + elsewhere)
     else:
         what = f"{path} has no {CNC_FILE}: its driver is just starting, or its start failed"
-        yield Finding("directory.no-cnc", Severity.ERROR, what, remedy=_START)
+        yield Finding("directory.no-cnc", Severity.ERROR, what, remedy=f"{_START}, or {_NAME}{elsewhere}")
 
 
 def _cnc(patient: Patient, report: CncReport) -> Iterator[Finding]:

@@ -163,6 +163,9 @@ static void on_command(void *context, int32_t type, const uint8_t *message, int3
 {
     apy_conductor_t *conductor = context;
     if (type == COMMAND_KEEPALIVE && length >= 16) {
+        if (apy_traces(conductor->context->trace, APY_TRACE_KEEPALIVE)) {
+            apy_event_trace_write(conductor->context->trace, APY_TRACE_KEEPALIVE, NULL, 0, message, 16);
+        }
         on_keepalive(conductor, message);
         return;
     }
@@ -205,6 +208,9 @@ static int update_resources(apy_conductor_t *conductor, int64_t now_ns)
 static void keep_pace(apy_conductor_t *conductor, int64_t now_ns)
 {
     apy_pace_t *pace = &conductor->pace;
+    if (apy_doorbell_take(conductor->commands->bell)) {
+        apy_store_release_i64(&conductor->context->park_max_ns, apy_pace_hurry(pace));
+    }
     if (!apy_pace_is_due(pace, now_ns)) {
         return;
     }
@@ -237,7 +243,7 @@ int apy_conductor_do_work(void *state)
 
     int work = 0;
     if (now_ns - conductor->timer_deadline_ns >= 0) {
-        conductor->timer_deadline_ns = now_ns + conductor->context->config.timer_interval_ns;
+        conductor->timer_deadline_ns = apy_time_after(now_ns, conductor->context->config.timer_interval_ns);
         work += apy_core_on_timer(conductor, now_ns);
     }
     work += read_commands(conductor);
@@ -247,7 +253,8 @@ int apy_conductor_do_work(void *state)
     work += update_resources(conductor, now_ns);
     keep_pace(conductor, now_ns);
 
-    if (conductor->has_new_events) {
+    const apy_event_trace_t *trace = conductor->context->trace;
+    if (conductor->has_new_events || (trace != NULL && apy_mpsc_ring_size(&trace->ring) > 0)) {
         conductor->has_new_events = false;
         apy_wake_signal(&conductor->wake);
     }

@@ -70,17 +70,13 @@ static void tell_changes(apy_conductor_t *conductor, const apy_subscribers_t *su
             continue;
         }
         const apy_event_subscriber_t change = {resource_id, subscriber->registration_id};
-        int32_t event = 0;
+        int32_t event = subscriber->rejoin ? APY_EVENT_SUBSCRIBER_RESTING : APY_EVENT_SUBSCRIBER_CLOSED;
         if (subscriber->state == APY_SUBSCRIBER_LINGER) {
             event = APY_EVENT_SUBSCRIBER_UNAVAILABLE;
         } else if (subscriber->state == APY_SUBSCRIBER_ACTIVE) {
             event = APY_EVENT_SUBSCRIBER_AVAILABLE;
-        } else if (!subscriber->rejoin) {
-            event = APY_EVENT_SUBSCRIBER_CLOSED;
         }
-        if (event != 0) {
-            apy_core_tell(conductor, event, &change, (int32_t)sizeof change, NULL, 0);
-        }
+        apy_core_tell(conductor, event, &change, (int32_t)sizeof change, NULL, 0);
     }
 }
 

@@ -110,6 +110,7 @@ static void release(apy_driver_t *driver)
     apy_receiver_free(driver->receiver);
     apy_sender_free(driver->sender);
     free(driver->inbox_memory);
+    apy_event_trace_close(driver->context.trace);
     apy_counters_manager_close(&driver->counters);
     if (driver->context.error_log != NULL) {
         apy_error_log_close(&driver->error_log);
@@ -130,6 +131,14 @@ int apy_driver_open(apy_driver_t *driver, const char *directory, const apy_drive
     }
     driver->is_open = true;
     return APY_OK;
+}
+
+int apy_driver_trace(apy_driver_t *driver, uint64_t events)
+{
+    if (driver->context.trace != NULL || driver->runner_count > 0) {
+        return apy_fail(APY_E_STATE, "what is traced is said once, before the driver's threads start");
+    }
+    return apy_event_trace_open(&driver->context.trace, events, driver->context.clock);
 }
 
 void apy_driver_ready(apy_driver_t *driver)
@@ -159,6 +168,9 @@ static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int cou
     int rc = apy_driver_idle_init(driver, &idle, settings);
     if (rc < 0) {
         return rc;
+    }
+    if (driver->runner_count == 0) { /* the one with the conductor, which moves limits */
+        idle.bell = driver->cnc.ring.bell;
     }
     driver->runners[driver->runner_count].park_max_ns = &driver->context.park_max_ns;
     const char *name = settings->thread_name != NULL ? settings->thread_name : agents[0].role_name;

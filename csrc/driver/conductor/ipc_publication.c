@@ -158,6 +158,7 @@ static void end_stream(apy_ipc_publication_t *publication)
     if (apy_load_relaxed_i64(publication->params.pub_lmt) > end) {
         apy_store_release_i64(publication->params.pub_lmt, end);
     }
+    apy_store_release_i64(publication->params.pub_pos, end);
     apy_store_release_i64(&publication->log.meta->end_of_stream_position, end);
 }
 
@@ -241,7 +242,7 @@ void apy_ipc_publication_reject(apy_ipc_publication_t *publication, int64_t now_
     update_consumer_position(publication);
     publication->subscribers.count = 0;
     publication->is_cooling_down = true;
-    publication->cool_down_end_ns = now_ns + publication->context->config.image_liveness_timeout_ns;
+    publication->cool_down_end_ns = apy_time_after(now_ns, publication->context->config.image_liveness_timeout_ns);
     update_connected(publication);
 }
 

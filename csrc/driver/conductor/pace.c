@@ -50,3 +50,9 @@ int64_t apy_pace_end(apy_pace_t *pace)
     pace->park_max_ns = wanted_ns < held_ns ? wanted_ns : held_ns;
     return pace->park_max_ns;
 }
+
+int64_t apy_pace_hurry(apy_pace_t *pace)
+{
+    pace->park_max_ns = APY_PACE_PARK_MIN_NS;
+    return pace->park_max_ns;
+}

@@ -42,6 +42,7 @@ int apy_gossip_open(apy_driver_context_t *context, const apy_gossip_params_t *pa
         return rc;
     }
     made->context = context;
+    made->transport.tap = apy_event_trace_tap(context->trace);
     made->params = *params;
     memcpy(made->own_name, params->name, name_length);
     made->params.name = made->own_name;

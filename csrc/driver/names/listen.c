@@ -124,6 +124,10 @@ int apy_gossip_listen(apy_gossip_t *gossip, int64_t now_ms)
             apy_count(gossip->context, APY_SC_INVALID_PACKETS, 1);
             continue;
         }
+        if (gossip->transport.tap != NULL) {
+            gossip->transport.tap->on_frame(gossip->transport.tap->context, false, &source, gossip->incoming,
+                                            (size_t)length);
+        }
         apy_gossip_on_datagram(gossip, gossip->incoming, (size_t)length, &source, now_ms);
     }
     return count;

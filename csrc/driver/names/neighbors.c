@@ -19,6 +19,13 @@ const apy_neighbor_t *apy_gossip_neighbor(const apy_gossip_t *gossip, const stru
     return find(gossip, address);
 }
 
+static void trace(const apy_gossip_t *gossip, int event, const struct sockaddr_storage *address)
+{
+    if (apy_traces(gossip->context->trace, event)) {
+        apy_event_trace_write(gossip->context->trace, event, address, 0, NULL, 0);
+    }
+}
+
 static void confirm(apy_gossip_t *gossip, apy_neighbor_t *neighbor)
 {
     if (!neighbor->is_confirmed) {
@@ -41,6 +48,7 @@ void apy_gossip_meet(apy_gossip_t *gossip, const struct sockaddr_storage *addres
         neighbor->address = *address;
         neighbor->activity_ms = activity_ms;
         gossip->hearsay_count++;
+        trace(gossip, APY_TRACE_NEIGHBOR_ADDED, address);
     } else if (is_self) {
         neighbor->activity_ms = activity_ms;
     }
@@ -56,6 +64,7 @@ void apy_gossip_forget_neighbors(apy_gossip_t *gossip, int64_t now_ms)
         const apy_neighbor_t *neighbor = &gossip->neighbors[i];
         if (neighbor->activity_ms + gossip->params.neighbor_timeout_ms <= now_ms) {
             gossip->hearsay_count -= neighbor->is_confirmed ? 0 : 1;
+            trace(gossip, APY_TRACE_NEIGHBOR_REMOVED, &neighbor->address);
             gossip->neighbors[i] = gossip->neighbors[--gossip->neighbor_count];
         }
     }

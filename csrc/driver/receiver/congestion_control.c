@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "apy/atomic.h"
+#include "apy/clock.h"
 
 #define CUBIC_C 0.4
 #define CUBIC_B 0.2 /* of the window goes at a loss */
@@ -85,7 +86,8 @@ int32_t apy_congestion_control_on_rebuild(apy_congestion_control_t *control, int
     if (is_loss_found) {
         shrink(control, now_ns);
         *must_tell = true;
-    } else if (control->cwnd < control->max_cwnd && control->last_update_ns + control->params.initial_rtt_ns < now_ns) {
+    } else if (control->cwnd < control->max_cwnd &&
+               apy_time_after(control->last_update_ns, control->params.initial_rtt_ns) < now_ns) {
         grow(control, now_ns, rtt_ns);
     } else if (control->cwnd == 1 && has_advanced) {
         *must_tell = true;
@@ -110,7 +112,7 @@ void apy_rtt_meter_init(apy_rtt_meter_t *meter, const apy_congestion_params_t *p
 bool apy_rtt_meter_is_due(const apy_rtt_meter_t *meter, int64_t now_ns)
 {
     const int64_t longer_ns = meter->rtt_ns > meter->initial_ns ? meter->rtt_ns : meter->initial_ns;
-    return meter->is_measuring && now_ns - meter->last_ns > RTT_INTERVALS * longer_ns;
+    return meter->is_measuring && now_ns - meter->last_ns > apy_time_times(longer_ns, RTT_INTERVALS);
 }
 
 void apy_rtt_meter_asked(apy_rtt_meter_t *meter, int64_t now_ns)

@@ -117,14 +117,13 @@ static void tidy_stream(apy_dispatcher_t *dispatcher, apy_stream_t *stream)
     }
 }
 
-/* Forget one state, or (APY_SESSION_NEW) every state and image, of the sessions without a subscription. */
-static void forget_unsubscribed(apy_dispatcher_t *dispatcher, int32_t stream_id, apy_session_state_t only)
+/* Forget every state and image of the sessions without a subscription. */
+static void forget_unsubscribed(apy_dispatcher_t *dispatcher, int32_t stream_id)
 {
     int32_t at = 0;
     while (at < dispatcher->sessions.capacity) {
         apy_session_t *session = dispatcher->sessions.slots[at].value;
-        if (session != NULL && session->stream_id == stream_id && !session->is_subscribed &&
-            (only == APY_SESSION_NEW || session->state == only)) {
+        if (session != NULL && session->stream_id == stream_id && !session->is_subscribed) {
             set_image(dispatcher, session, APY_SESSION_NEW, NULL);
             if (tidy(dispatcher, session)) {
                 continue; /* another may have moved into this slot */
@@ -132,6 +131,19 @@ static void forget_unsubscribed(apy_dispatcher_t *dispatcher, int32_t stream_id,
         }
         at++;
     }
+}
+
+/* Cool-downs may last as long as their subscription: many must not keep new sessions out. */
+static bool end_a_cool_down(apy_dispatcher_t *dispatcher)
+{
+    for (int32_t i = 0; i < dispatcher->sessions.capacity; i++) {
+        apy_session_t *session = dispatcher->sessions.slots[i].value;
+        if (session != NULL && session->state == APY_SESSION_COOL_DOWN && is_foreign(session)) {
+            session->state = APY_SESSION_NEW;
+            return tidy(dispatcher, session);
+        }
+    }
+    return false;
 }
 
 /* --- interest --- */
@@ -144,7 +156,6 @@ int apy_dispatcher_add_stream(apy_dispatcher_t *dispatcher, int32_t stream_id)
         return rc;
     }
     stream->is_all_sessions = true;
-    forget_unsubscribed(dispatcher, stream_id, APY_SESSION_NO_INTEREST);
     return APY_OK;
 }
 
@@ -165,9 +176,6 @@ int apy_dispatcher_add_session(apy_dispatcher_t *dispatcher, int32_t stream_id, 
         set_subscribed(dispatcher, session, true);
         stream->subscribed_count++;
     }
-    if (session->state == APY_SESSION_NO_INTEREST) {
-        session->state = APY_SESSION_NEW;
-    }
     return APY_OK;
 }
 
@@ -176,7 +184,7 @@ void apy_dispatcher_remove_stream(apy_dispatcher_t *dispatcher, int32_t stream_i
     apy_stream_t *stream = find_stream(dispatcher, stream_id);
     if (stream != NULL) {
         stream->is_all_sessions = false;
-        forget_unsubscribed(dispatcher, stream_id, APY_SESSION_NEW);
+        forget_unsubscribed(dispatcher, stream_id);
         tidy_stream(dispatcher, stream);
     }
 }
@@ -193,8 +201,8 @@ void apy_dispatcher_remove_session(apy_dispatcher_t *dispatcher, int32_t stream_
     if (!stream->is_all_sessions) {
         set_image(dispatcher, session, APY_SESSION_NEW, NULL);
         tidy(dispatcher, session);
-        if (stream->subscribed_count == 0) { /* tombstones go with the stream */
-            forget_unsubscribed(dispatcher, stream_id, APY_SESSION_NEW);
+        if (stream->subscribed_count == 0) { /* cool-downs go with the stream */
+            forget_unsubscribed(dispatcher, stream_id);
         }
     } else {
         tidy(dispatcher, session);
@@ -219,11 +227,7 @@ apy_verdict_t apy_dispatcher_on_data(apy_dispatcher_t *dispatcher, int32_t strea
     if (stream == NULL) {
         return APY_VERDICT_IGNORE;
     }
-    if (is_wanted(stream, session)) {
-        return APY_VERDICT_ELICIT;
-    }
-    (void)apy_dispatcher_mark(dispatcher, stream_id, session_id, APY_SESSION_NO_INTEREST);
-    return APY_VERDICT_IGNORE;
+    return is_wanted(stream, session) ? APY_VERDICT_ELICIT : APY_VERDICT_IGNORE;
 }
 
 static bool is_at_limit(const apy_dispatcher_t *dispatcher, int32_t stream_id, int32_t session_limit)
@@ -254,7 +258,6 @@ apy_verdict_t apy_dispatcher_on_setup(apy_dispatcher_t *dispatcher, int32_t stre
         return APY_VERDICT_IGNORE;
     }
     if (!is_wanted(stream, session)) {
-        (void)apy_dispatcher_mark(dispatcher, stream_id, session_id, APY_SESSION_NO_INTEREST);
         return APY_VERDICT_IGNORE;
     }
     return is_at_limit(dispatcher, stream_id, session_limit) ? APY_VERDICT_SESSION_LIMIT : APY_VERDICT_CREATE;
@@ -287,7 +290,7 @@ int apy_dispatcher_mark(apy_dispatcher_t *dispatcher, int32_t stream_id, int32_t
 {
     apy_session_t *session = find_session(dispatcher, stream_id, session_id);
     if (session == NULL) {
-        if (dispatcher->foreign_count >= APY_FOREIGN_SESSIONS_MAX) {
+        if (dispatcher->foreign_count >= APY_FOREIGN_SESSIONS_MAX && !end_a_cool_down(dispatcher)) {
             return APY_E_FULL;
         }
         const int rc = take_session(dispatcher, stream_id, session_id, &session);

@@ -53,6 +53,16 @@ static void raise_hwm(apy_image_t *image, int64_t position)
     }
 }
 
+static void trace_revoke(const apy_image_t *image, int64_t position)
+{
+    apy_event_trace_t *trace = image->context->trace;
+    if (apy_traces(trace, APY_TRACE_IMAGE_REVOKED)) {
+        const apy_traced_revoke_t traced = {image->endpoint->id, position, image->params.session_id,
+                                            image->params.stream_id};
+        apy_event_trace_write(trace, APY_TRACE_IMAGE_REVOKED, NULL, 0, &traced, (int32_t)sizeof(traced));
+    }
+}
+
 /* It ends when it ended on every connection, at the furthest of their ends. */
 static void end_stream(apy_image_t *image, apy_image_connection_t *ended, int64_t position, uint8_t flags)
 {
@@ -77,6 +87,7 @@ static void end_stream(apy_image_t *image, apy_image_connection_t *ended, int64_
         atomic_store_explicit((_Atomic uint8_t *)&image->log.meta->is_publication_revoked, 1, memory_order_release);
         apy_store_release_i32(&image->from_receiver.is_revoked, 1);
         apy_count(image->context, APY_SC_IMAGES_REVOKED, 1);
+        trace_revoke(image, last);
     }
     apy_store_release_i32(&image->from_receiver.is_end_of_stream, 1);
 }
@@ -173,10 +184,10 @@ static void init_delay(apy_nak_delay_t *delay, const apy_driver_config_t *config
         const uint64_t seed = (uint64_t)receiver_id ^ ((uint64_t)now_ns * 31 + (uint64_t)params->correlation_id);
         apy_nak_delay_random(delay, config->nak_multicast_max_backoff_ns, config->nak_multicast_group_size, seed);
     } else if (params->nak_delay_ns >= 0) {
-        apy_nak_delay_fixed(delay, params->nak_delay_ns, params->nak_delay_ns * ratio);
+        apy_nak_delay_fixed(delay, params->nak_delay_ns, apy_time_times(params->nak_delay_ns, ratio));
     } else {
         const int64_t first = config->nak_unicast_delay_ns > 1000 ? config->nak_unicast_delay_ns : 1000;
-        apy_nak_delay_fixed(delay, first, first * ratio);
+        apy_nak_delay_fixed(delay, first, apy_time_times(first, ratio));
     }
 }
 

@@ -70,7 +70,8 @@ static void update_transports(apy_image_t *image, int64_t now_ns)
     for (int32_t i = 0; i < image->receiver.connection_count; i++) {
         const apy_image_connection_t *connection = &image->receiver.connections[i];
         count += connection->destination != NULL &&
-                 now_ns < connection->time_of_last_frame_ns + image->context->config.image_liveness_timeout_ns;
+                 now_ns < apy_time_after(connection->time_of_last_frame_ns,
+                                         image->context->config.image_liveness_timeout_ns);
     }
     if (count != image->receiver.active_transport_count) {
         image->receiver.active_transport_count = count;
@@ -93,7 +94,7 @@ static int answer_with_sm(apy_image_t *image, bool is_timed_out, int64_t now_ns)
     image->receiver.sm_change_seen = change;
     image->receiver.last_sm_position = position;
     image->receiver.overrun_threshold = position + image->log.term_length / 2;
-    image->receiver.sm_deadline_ns = now_ns + image->context->config.status_message_timeout_ns;
+    image->receiver.sm_deadline_ns = apy_time_after(now_ns, image->context->config.status_message_timeout_ns);
     update_transports(image, now_ns);
     return sent;
 }
@@ -136,11 +137,27 @@ static int answer_with_error(apy_image_t *image, bool is_timed_out, int64_t now_
     if (!is_timed_out) {
         return 0;
     }
-    image->receiver.sm_deadline_ns = now_ns + image->context->config.status_message_timeout_ns;
+    image->receiver.sm_deadline_ns = apy_time_after(now_ns, image->context->config.status_message_timeout_ns);
     return send_error(image);
 }
 
 /* --- loss --- */
+
+static void trace_nak(const apy_image_t *image, const apy_lost_range_t *lost, int64_t now_ns)
+{
+    apy_event_trace_t *trace = image->context->trace;
+    if (!apy_traces(trace, APY_TRACE_NAK_SENT)) {
+        return;
+    }
+    const apy_traced_range_t traced = {image->endpoint->id, image->params.session_id, image->params.stream_id,
+                                       lost->term_id,       lost->term_offset,        lost->length};
+    for (int32_t i = 0; i < image->receiver.connection_count; i++) {
+        const apy_image_connection_t *connection = &image->receiver.connections[i];
+        if (apy_image_connection_is_alive(connection, now_ns)) {
+            apy_event_trace_write(trace, APY_TRACE_NAK_SENT, &connection->control, 0, &traced, APY_TRACED_RANGE_LENGTH);
+        }
+    }
+}
 
 static int send_nak(apy_image_t *image, const apy_lost_range_t *lost, int64_t now_ns)
 {
@@ -155,6 +172,7 @@ static int send_nak(apy_image_t *image, const apy_lost_range_t *lost, int64_t no
     };
     const int sent = send_to_alive(image, &nak, sizeof(nak), APY_SC_NAKS_SENT, now_ns);
     if (sent > 0) {
+        trace_nak(image, lost, now_ns);
         apy_counter_add_ordered(image->params.naks_sent, sent);
     }
     return sent;

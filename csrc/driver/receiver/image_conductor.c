@@ -154,7 +154,8 @@ static bool is_abandoned(const apy_image_t *image, int64_t now_ns)
         return false;
     }
     /* The first subscribers join a moment after it was made. */
-    return image->core.had_subscribers || now_ns > image->core.time_of_state_ns + config->timer_interval_ns;
+    return image->core.had_subscribers ||
+           now_ns > apy_time_after(image->core.time_of_state_ns, config->timer_interval_ns);
 }
 
 static void check_untethered(apy_image_t *image, int64_t now_ns)
@@ -180,16 +181,16 @@ static void tick_active(apy_image_t *image, int64_t now_ns)
     const bool is_ended = apy_image_is_end_of_stream(image) &&
                           apy_load_acquire_i64(image->params.rcv_pos) >= apy_load_acquire_i64(image->params.rcv_hwm);
     if (is_ended || is_abandoned(image, now_ns) ||
-        now_ns > last_packet_ns + image->context->config.image_liveness_timeout_ns) {
+        now_ns > apy_time_after(last_packet_ns, image->context->config.image_liveness_timeout_ns)) {
         drain(image, now_ns);
     }
 }
 
 static int tick_draining(apy_image_t *image, int64_t now_ns)
 {
-    const int64_t eos_ns = EOS_SMS * image->context->config.status_message_timeout_ns;
+    const int64_t eos_ns = apy_time_times(image->context->config.status_message_timeout_ns, EOS_SMS);
     if (!apy_load_acquire_i32(&image->from_receiver.is_revoked) &&
-        !(is_drained(image) && image->core.time_of_state_ns + eos_ns < now_ns)) {
+        !(is_drained(image) && apy_time_after(image->core.time_of_state_ns, eos_ns) < now_ns)) {
         return APY_IMAGE_TICK_NOTHING;
     }
     enter(image, APY_IMAGE_LINGER, now_ns);
@@ -206,7 +207,7 @@ int apy_image_on_timer(apy_image_t *image, int64_t now_ns)
         return tick_draining(image, now_ns);
     case APY_IMAGE_LINGER:
         if (image->core.subscribers.count > 0 &&
-            now_ns <= image->core.time_of_state_ns + image->context->config.image_liveness_timeout_ns) {
+            now_ns <= apy_time_after(image->core.time_of_state_ns, image->context->config.image_liveness_timeout_ns)) {
             return APY_IMAGE_TICK_NOTHING;
         }
         enter(image, APY_IMAGE_DONE, now_ns);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "apy/clock.h"
 #include "apy/term_scan.h"
 
 void apy_nak_delay_fixed(apy_nak_delay_t *delay, int64_t first_ns, int64_t retry_ns)
@@ -76,10 +77,10 @@ int64_t apy_loss_detector_scan(apy_loss_detector_t *detector, const apy_log_t *l
             active->term_id != found.term_id) {
             *active = found;
             *is_found = true;
-            detector->expiry_ns = now_ns + delay_of(detector, detector->delay.first_ns);
+            detector->expiry_ns = apy_time_after(now_ns, delay_of(detector, detector->delay.first_ns));
         }
         if (now_ns >= detector->expiry_ns) {
-            detector->expiry_ns = now_ns + delay_of(detector, detector->delay.retry_ns);
+            detector->expiry_ns = apy_time_after(now_ns, delay_of(detector, detector->delay.retry_ns));
             *is_due = true;
             *lost = *active;
         }

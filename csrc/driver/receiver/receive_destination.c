@@ -59,6 +59,7 @@ int apy_receive_destination_open(apy_receive_endpoint_t *endpoint, const apy_udp
         free(opened);
         return rc;
     }
+    opened->transport.tap = apy_event_trace_tap(endpoint->context->trace);
     *destination = opened;
     return APY_OK;
 }

@@ -138,7 +138,7 @@ static void check_silent(apy_receiver_t *receiver)
     if (interval_ns <= 0 || receiver->now_ns - receiver->re_resolution_deadline_ns < 0) {
         return;
     }
-    receiver->re_resolution_deadline_ns = receiver->now_ns + interval_ns;
+    receiver->re_resolution_deadline_ns = apy_time_after(receiver->now_ns, interval_ns);
     for (int32_t i = 0; i < receiver->eliciting_count; i++) {
         if (receiver->now_ns > receiver->eliciting[i]->time_of_last_activity_ns + SILENCE_NS) {
             tell_silent(receiver, receiver->eliciting[i]);

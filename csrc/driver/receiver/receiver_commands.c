@@ -180,21 +180,9 @@ static void remove_image(apy_receiver_t *receiver, apy_receive_endpoint_t *endpo
 
 /* --- the queue's end: the receiver's --- */
 
-static void answer(apy_receiver_t *receiver)
-{
-    if (apy_mpsc_ring_write(receiver->context->conductor_inbox, receiver->answer_type, &receiver->answer,
-                            sizeof(receiver->answer)) == APY_OK) {
-        receiver->answer_type = 0;
-    } else {
-        apy_count(receiver->context, APY_SC_CONDUCTOR_PROXY_FAILS, 1);
-    }
-}
-
 static void released(apy_receiver_t *receiver, int32_t type, void *resource, int64_t id)
 {
-    receiver->answer_type = type;
-    receiver->answer = (apy_inbox_released_t){resource, id};
-    answer(receiver);
+    apy_answer_released(&receiver->answer, receiver->context, type, resource, id);
 }
 
 static int add_session(apy_receiver_t *receiver, const command_t *command)
@@ -255,10 +243,7 @@ int apy_receiver_drain_commands(apy_receiver_t *receiver)
 {
     command_t command;
     int count = 0;
-    if (receiver->answer_type != 0) {
-        answer(receiver);
-    }
-    while (count < COMMANDS_PER_CYCLE && receiver->answer_type == 0 &&
+    while (count < COMMANDS_PER_CYCLE && apy_answer_give(&receiver->answer, receiver->context) &&
            apy_spsc_queue_poll(&receiver->commands, &command)) {
         const int rc = execute(receiver, &command);
         if (rc != APY_OK) {

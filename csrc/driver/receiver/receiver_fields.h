@@ -1,7 +1,7 @@
 #ifndef APY_RECEIVER_FIELDS_H
 #define APY_RECEIVER_FIELDS_H
 
-#include "apy/conductor_inbox.h"
+#include "apy/agent_answer.h"
 #include "apy/receiver.h"
 #include "apy/spsc_queue.h"
 #include "apy/transport_poller.h"
@@ -33,9 +33,7 @@ struct apy_receiver {
     int32_t eliciting_count, eliciting_capacity;
     int64_t re_resolution_deadline_ns;
     int64_t now_ns; /* of the cycle */
-    /* an answer that the inbox had no room for; commands wait behind it */
-    int32_t answer_type; /* 0: none */
-    apy_inbox_released_t answer;
+    apy_answer_t answer;
 };
 
 /* --- receiver_commands.c --- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "apy/atomic.h"
+#include "apy/clock.h"
 
 #define INITIAL_WINDOW_LENGTH 131072 /* the protocol's default, whatever is configured */
 #define RECEIVERS_MAX 1024           /* of one publication; ids come from the network */
@@ -32,6 +33,14 @@ static bool matches(const apy_flow_control_t *flow_control, const apy_allowance_
            (allowance->has_tag && allowance->tag == flow_control->params.group_tag);
 }
 
+static void tell_change(apy_flow_control_t *flow_control, bool is_added, int64_t receiver_id)
+{
+    if (flow_control->params.on_change != NULL) {
+        flow_control->params.on_change(flow_control->params.change_context, is_added, receiver_id,
+                                       flow_control->receiver_count);
+    }
+}
+
 static void tell_count(apy_flow_control_t *flow_control)
 {
     apy_store_release_i32(&flow_control->shared_count, flow_control->receiver_count);
@@ -43,7 +52,7 @@ static void tell_count(apy_flow_control_t *flow_control)
 static int64_t cap_of(apy_flow_control_t *flow_control, int64_t now_ns)
 {
     if (flow_control->setup_cap != NO_CAP &&
-        flow_control->time_of_setup_ns + flow_control->params.receiver_timeout_ns < now_ns) {
+        apy_time_after(flow_control->time_of_setup_ns, flow_control->params.receiver_timeout_ns) < now_ns) {
         flow_control->setup_cap = NO_CAP;
     }
     return flow_control->setup_cap == NO_CAP ? INT64_MAX : flow_control->setup_cap;
@@ -68,6 +77,7 @@ static void remember(apy_flow_control_t *flow_control, const apy_allowance_t *al
                               .time_of_last_sm_ns = now_ns};
     flow_control->setup_cap = NO_CAP;
     tell_count(flow_control);
+    tell_change(flow_control, true, allowance->receiver_id);
 }
 
 static int64_t on_group_sm(apy_flow_control_t *flow_control, const apy_allowance_t *allowance, int64_t limit,
@@ -111,8 +121,11 @@ static int64_t on_group_idle(apy_flow_control_t *flow_control, int64_t limit, in
     int64_t least = cap_of(flow_control, now_ns);
     for (int32_t i = count - 1; i >= 0; i--) {
         apy_flow_receiver_t *receiver = &flow_control->receivers[i];
-        if (receiver->is_gone || receiver->time_of_last_sm_ns + flow_control->params.receiver_timeout_ns < now_ns) {
+        if (receiver->is_gone ||
+            apy_time_after(receiver->time_of_last_sm_ns, flow_control->params.receiver_timeout_ns) < now_ns) {
+            const int64_t receiver_id = receiver->receiver_id;
             *receiver = flow_control->receivers[--flow_control->receiver_count];
+            tell_change(flow_control, false, receiver_id);
         } else if (receiver->edge < least) {
             least = receiver->edge;
         }

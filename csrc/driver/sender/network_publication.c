@@ -348,6 +348,17 @@ void apy_network_publication_on_err(apy_network_publication_t *publication, cons
 
 /* --- life --- */
 
+static void trace_receiver(void *context, bool is_added, int64_t receiver_id, int32_t count)
+{
+    const apy_network_publication_t *publication = context;
+    const int event = is_added ? APY_TRACE_RECEIVER_ADDED : APY_TRACE_RECEIVER_REMOVED;
+    if (apy_traces(publication->context->trace, event)) {
+        const apy_traced_receiver_t traced = {apy_send_endpoint_id(publication->endpoint), receiver_id,
+                                              publication->params.session_id, publication->params.stream_id, count};
+        apy_event_trace_write(publication->context->trace, event, NULL, 0, &traced, APY_TRACED_RECEIVER_LENGTH);
+    }
+}
+
 static int init(apy_network_publication_t *made, apy_driver_context_t *context, apy_send_endpoint_t *endpoint,
                 const apy_network_publication_params_t *params)
 {
@@ -366,7 +377,13 @@ static int init(apy_network_publication_t *made, apy_driver_context_t *context, 
     /* In the past, so that both go out at once. */
     made->sender.time_of_last_setup_ns = now_ns - SETUP_INTERVAL_NS - 1;
     made->sender.time_of_last_send_ns = now_ns - HEARTBEAT_INTERVAL_NS - 1;
-    apy_flow_control_init(&made->sender.flow_control, &params->flow_control);
+    apy_flow_control_params_t flow_control = params->flow_control;
+    if (apy_traces(context->trace, APY_TRACE_RECEIVER_ADDED) ||
+        apy_traces(context->trace, APY_TRACE_RECEIVER_REMOVED)) {
+        flow_control.on_change = trace_receiver;
+        flow_control.change_context = made;
+    }
+    apy_flow_control_init(&made->sender.flow_control, &flow_control);
     made->from_core.max_spy_position = params->start_position;
     made->core.state = APY_PUBLICATION_ACTIVE;
     made->core.untethered = (apy_untethered_t){params->untethered_window_limit_ns, params->untethered_linger_ns,

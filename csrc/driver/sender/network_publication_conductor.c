@@ -155,7 +155,7 @@ static int tick_draining(apy_network_publication_t *publication, int64_t now_ns)
 static int tick_linger(apy_network_publication_t *publication, int64_t now_ns)
 {
     const bool is_acknowledged = apy_load_acquire_i32(&publication->from_sender.has_unicast_eos) != 0;
-    const bool is_over = now_ns > publication->core.time_of_linger_ns + publication->params.linger_ns;
+    const bool is_over = now_ns > apy_time_after(publication->core.time_of_linger_ns, publication->params.linger_ns);
     if (!publication->core.is_closed || !(is_acknowledged || is_over)) {
         return APY_TICK_NOTHING;
     }

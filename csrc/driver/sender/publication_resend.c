@@ -8,6 +8,20 @@ static bool is_frame_start(const uint8_t *term, int32_t term_id, int32_t offset)
     return apy_load_acquire_i32(&frame->length) > 0 && frame->term_offset == offset && frame->term_id == term_id;
 }
 
+static void trace(const apy_network_publication_t *publication, int32_t term_id, int32_t term_offset, int32_t length)
+{
+    apy_event_trace_t *events = publication->context->trace;
+    if (apy_traces(events, APY_TRACE_RESEND)) {
+        const apy_traced_range_t traced = {apy_send_endpoint_id(publication->endpoint),
+                                           publication->params.session_id,
+                                           publication->params.stream_id,
+                                           term_id,
+                                           term_offset,
+                                           length};
+        apy_event_trace_write(events, APY_TRACE_RESEND, NULL, 0, &traced, APY_TRACED_RANGE_LENGTH);
+    }
+}
+
 void apy_network_publication_resend(void *context, int32_t term_id, int32_t term_offset, int32_t length, int64_t now_ns)
 {
     apy_network_publication_t *publication = context;
@@ -41,6 +55,7 @@ void apy_network_publication_resend(void *context, int32_t term_id, int32_t term
         resent += span;
     }
     if (resent > 0) {
+        trace(publication, term_id, term_offset, length);
         apy_count(publication->context, APY_SC_RETRANSMITS_SENT, 1);
         apy_count(publication->context, APY_SC_RETRANSMITTED_BYTES, resent);
     }

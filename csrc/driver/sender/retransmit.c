@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "apy/clock.h"
 #include "apy/error.h"
 
 int apy_retransmit_init(apy_retransmit_t *retransmit, int32_t slot_count, bool is_group, int64_t delay_ns,
@@ -40,7 +41,7 @@ static void resend(apy_retransmit_t *retransmit, apy_retransmit_slot_t *slot, in
 {
     retransmit->resend(retransmit->context, slot->term_id, slot->term_offset, slot->length, now_ns);
     slot->state = APY_RETRANSMIT_LINGERING;
-    slot->expiry_ns = now_ns + retransmit->linger_ns;
+    slot->expiry_ns = apy_time_after(now_ns, retransmit->linger_ns);
 }
 
 apy_nak_outcome_t apy_retransmit_on_nak(apy_retransmit_t *retransmit, int32_t term_id, int32_t term_offset,
@@ -67,7 +68,7 @@ apy_nak_outcome_t apy_retransmit_on_nak(apy_retransmit_t *retransmit, int32_t te
         resend(retransmit, slot, now_ns);
     } else {
         slot->state = APY_RETRANSMIT_DELAYED;
-        slot->expiry_ns = now_ns + retransmit->delay_ns;
+        slot->expiry_ns = apy_time_after(now_ns, retransmit->delay_ns);
     }
     return APY_NAK_TAKEN;
 }

@@ -108,6 +108,7 @@ int apy_send_endpoint_open(apy_driver_context_t *context, const apy_udp_channel_
         free(opened);
         return rc;
     }
+    opened->transport.tap = opened->group_listener.tap = apy_event_trace_tap(context->trace);
     apy_send_endpoint_set_status(opened, APY_CHANNEL_ACTIVE);
     *endpoint = opened;
     return APY_OK;
@@ -331,7 +332,8 @@ static void on_sm(apy_send_endpoint_t *endpoint, const uint8_t *datagram, const 
     }
 }
 
-static void on_nak(apy_send_endpoint_t *endpoint, const uint8_t *datagram, int64_t now_ns)
+static void on_nak(apy_send_endpoint_t *endpoint, const uint8_t *datagram, const struct sockaddr_storage *source,
+                   int64_t now_ns)
 {
     apy_nak_t nak;
     memcpy(&nak, datagram, sizeof(nak));
@@ -344,6 +346,12 @@ static void on_nak(apy_send_endpoint_t *endpoint, const uint8_t *datagram, int64
         nak.range_length < 0 || nak.range_length > term_length - nak.term_offset) {
         refuse(endpoint);
         return;
+    }
+    if (apy_traces(endpoint->context->trace, APY_TRACE_NAK_RECEIVED)) {
+        const apy_traced_range_t traced = {endpoint->id, nak.session_id,  nak.stream_id,
+                                           nak.term_id,  nak.term_offset, nak.range_length};
+        apy_event_trace_write(endpoint->context->trace, APY_TRACE_NAK_RECEIVED, source, 0, &traced,
+                              APY_TRACED_RANGE_LENGTH);
     }
     apy_network_publication_on_nak(publication, &nak, now_ns);
 }
@@ -400,7 +408,7 @@ void apy_send_endpoint_on_datagram(apy_send_endpoint_t *endpoint, const uint8_t 
         on_sm(endpoint, datagram, source, now_ns);
         break;
     case APY_FRAME_NAK:
-        on_nak(endpoint, datagram, now_ns);
+        on_nak(endpoint, datagram, source, now_ns);
         break;
     case APY_FRAME_RTTM:
         on_rttm(endpoint, datagram, now_ns);

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
+#include "apy/agent_answer.h"
 #include "apy/channel_status.h"
-#include "apy/conductor_inbox.h"
 #include "apy/cycle_tracker.h"
 #include "apy/error.h"
 #include "apy/send_dispatch.h"
@@ -46,9 +46,7 @@ struct apy_sender {
     int64_t poll_deadline_ns;
     int64_t cycle_start_ns;
     int64_t silence_check_ns; /* the next one */
-    /* an answer that the inbox had no room for; commands wait behind it */
-    int32_t answer_type; /* 0: none */
-    apy_inbox_released_t answer;
+    apy_answer_t answer;
 };
 
 int apy_sender_create(apy_driver_context_t *context, apy_sender_t **sender)
@@ -58,9 +56,10 @@ int apy_sender_create(apy_driver_context_t *context, apy_sender_t **sender)
         return apy_fail(APY_E_MEMORY, "no memory for the sender");
     }
     const int64_t now_ns = apy_nano_time(&context->clock);
-    *created = (apy_sender_t){.context = context,
-                              .cycle_start_ns = now_ns,
-                              .silence_check_ns = now_ns + context->config.reresolution_check_interval_ns};
+    *created =
+        (apy_sender_t){.context = context,
+                       .cycle_start_ns = now_ns,
+                       .silence_check_ns = apy_time_after(now_ns, context->config.reresolution_check_interval_ns)};
     int rc = apy_spsc_queue_init(&created->commands, sizeof(command_t), COMMANDS_MAX);
     if (rc == APY_OK) {
         apy_loss_interceptor_t loss;
@@ -140,14 +139,9 @@ static void remove_publication(apy_sender_t *sender, apy_network_publication_t *
     forget(&sender->publications, publication);
 }
 
-static void answer(apy_sender_t *sender)
+static void released(apy_sender_t *sender, int32_t type, void *resource, int64_t id)
 {
-    if (apy_mpsc_ring_write(sender->context->conductor_inbox, sender->answer_type, &sender->answer,
-                            sizeof(sender->answer)) == APY_OK) {
-        sender->answer_type = 0;
-    } else {
-        apy_count(sender->context, APY_SC_CONDUCTOR_PROXY_FAILS, 1);
-    }
+    apy_answer_released(&sender->answer, sender->context, type, resource, id);
 }
 
 static void execute(apy_sender_t *sender, const command_t *command)
@@ -159,8 +153,7 @@ static void execute(apy_sender_t *sender, const command_t *command)
         break;
     case REMOVE_ENDPOINT:
         remove_endpoint(sender, command->resource);
-        sender->answer_type = APY_INBOX_SEND_ENDPOINT_RELEASED;
-        sender->answer = (apy_inbox_released_t){command->resource, apy_send_endpoint_id(command->resource)};
+        released(sender, APY_INBOX_SEND_ENDPOINT_RELEASED, command->resource, apy_send_endpoint_id(command->resource));
         break;
     case ADD_DESTINATION:
         rc = apy_send_endpoint_add_destination(command->resource, command->destination_id, &command->address,
@@ -177,15 +170,12 @@ static void execute(apy_sender_t *sender, const command_t *command)
         break;
     case REMOVE_PUBLICATION:
         remove_publication(sender, command->resource);
-        sender->answer_type = APY_INBOX_PUBLICATION_RELEASED;
-        sender->answer = (apy_inbox_released_t){command->resource, apy_network_publication_id(command->resource)};
+        released(sender, APY_INBOX_PUBLICATION_RELEASED, command->resource,
+                 apy_network_publication_id(command->resource));
         break;
     }
     if (rc != APY_OK) {
         apy_driver_report_error(sender->context, rc);
-    }
-    if (sender->answer_type != 0) {
-        answer(sender);
     }
 }
 
@@ -193,10 +183,8 @@ static int drain_commands(apy_sender_t *sender)
 {
     command_t command;
     int count = 0;
-    if (sender->answer_type != 0) {
-        answer(sender);
-    }
-    while (count < COMMANDS_PER_CYCLE && sender->answer_type == 0 && apy_spsc_queue_poll(&sender->commands, &command)) {
+    while (count < COMMANDS_PER_CYCLE && apy_answer_give(&sender->answer, sender->context) &&
+           apy_spsc_queue_poll(&sender->commands, &command)) {
         execute(sender, &command);
         count++;
     }
@@ -248,7 +236,7 @@ static void check_silence(apy_sender_t *sender, int64_t now_ns)
     if (interval_ns <= 0 || now_ns < sender->silence_check_ns) {
         return;
     }
-    sender->silence_check_ns = now_ns + interval_ns;
+    sender->silence_check_ns = apy_time_after(now_ns, interval_ns);
     for (int32_t i = 0; i < sender->endpoints.count; i++) {
         apy_send_endpoint_check_silence(sender->endpoints.items[i], now_ns);
     }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "apy/doorbell.h"
 #include "apy/log_buffer.h"
 
 /*
@@ -28,6 +29,12 @@ enum {
 /* Called once per frame before it is committed; what it returns becomes the reserved value. */
 typedef int64_t (*apy_reserved_value_fn)(void *context, uint8_t *frame, int32_t frame_length);
 
+/* How a writer at its limit makes itself heard by who moves it: once for each limit. */
+typedef struct apy_limit_bell {
+    apy_doorbell_t *bell;
+    int64_t rung_limit; /* relaxed */
+} apy_limit_bell_t;
+
 typedef struct apy_append {
     uint8_t *terms[APY_PARTITIONS];
     apy_log_meta_t *meta;
@@ -37,6 +44,7 @@ typedef struct apy_append {
     int32_t session_id, stream_id;
     int32_t payload_max; /* of one frame */
     int32_t message_max;
+    apy_limit_bell_t *limit_bell; /* NULL: nobody listens */
 } apy_append_t;
 
 typedef struct apy_exclusive {

@@ -23,7 +23,7 @@
 
 #define APY_CLIENT_HEARTBEAT_TYPE 11
 #define APY_CLIENT_NAME_MAX 100
-#define APY_CLIENT_TERMINATED (-2) /* the type of the last event: its body is an i32 reason and a text */
+#define APY_CLIENT_TERMINATED (-2) /* the type of the last event; why it came stands in ended_reason and ended_text */
 
 /* Why a client ended; the first three are the reference client's numbers. */
 enum {
@@ -61,6 +61,8 @@ typedef struct apy_client_core {
     int64_t last_service_ns, last_check_ns, last_keepalive_ns;
     char *directory;
     int32_t heartbeat_id; /* -1: not found yet */
+    int32_t ended_reason; /* these two are written before is_terminated, and then no more */
+    char ended_text[APY_ERROR_TEXT_MAX];
     char label[APY_CLIENT_NAME_MAX + 128];
     apy_agent_runner_t runner;
 
@@ -81,7 +83,10 @@ typedef struct apy_client_core {
 int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_client_params_t *params, apy_clock_t clock);
 void apy_client_core_free(apy_client_core_t *core); /* stops it first */
 
-/* idle NULL: it sleeps for idle_sleep_ns, and is woken by those who wait for an answer. */
+/*
+ * idle NULL: it sleeps for idle_sleep_ns, and is woken by those who wait for an answer. The time since init does not
+ * count as one without service: nothing was promised to the driver yet.
+ */
 int apy_client_core_start(apy_client_core_t *core, const apy_idle_t *idle);
 void apy_client_core_stop(apy_client_core_t *core);
 int apy_client_core_do_work(void *core);

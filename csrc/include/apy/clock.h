@@ -36,4 +36,16 @@ static inline int64_t apy_epoch_ms(const apy_clock_t *clock)
     return clock->epoch_ms(clock->source);
 }
 
+/* Settings may be as long as numbers go: what would pass the end of time stays there. */
+static inline int64_t apy_time_after(int64_t start_ns, int64_t duration_ns)
+{
+    int64_t at_ns;
+    return __builtin_add_overflow(start_ns, duration_ns, &at_ns) ? INT64_MAX : at_ns;
+}
+static inline int64_t apy_time_times(int64_t duration_ns, int64_t times)
+{
+    int64_t longer_ns;
+    return __builtin_mul_overflow(duration_ns, times, &longer_ns) ? INT64_MAX : longer_ns;
+}
+
 #endif

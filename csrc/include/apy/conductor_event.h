@@ -30,7 +30,8 @@ enum {
     APY_EVENT_RECEIVE_DESTINATION_GONE, /* apy_event_resource_t: the receiver let go of it */
     APY_EVENT_ADDRESS_SILENT,           /* apy_event_silent_t: resolve the name behind an address again */
     APY_EVENT_RESPONSE_SETUP,           /* apy_event_response_t: a responder tells its session */
-    APY_EVENT_RESPONSE_CONNECTED        /* apy_event_response_t: a response publication has its receiver */
+    APY_EVENT_RESPONSE_CONNECTED,       /* apy_event_response_t: a response publication has its receiver */
+    APY_EVENT_SUBSCRIBER_RESTING        /* apy_event_subscriber_t: it holds back nobody any more, and may come again */
 };
 
 typedef struct apy_event_command {

@@ -30,7 +30,8 @@ typedef struct apy_counters_reader {
 /* A copy of what is known about one counter, consistent by the rules of 10 section 7.3. */
 typedef struct apy_counter_info {
     int32_t state, type_id;
-    int32_t label_length;
+    int32_t label_length;        /* 0 where the file's is impossible */
+    int32_t broken_label_length; /* that of the file, where it is impossible; else 0 */
     int64_t value, registration_id, owner_id, reference_id, free_deadline_ms;
     uint8_t key[APY_COUNTER_KEY_MAX];
     char label[APY_COUNTER_LABEL_MAX + 4]; /* ended by a NUL */
@@ -41,7 +42,7 @@ int apy_counters_reader_init(apy_counters_reader_t *reader, const uint8_t *metad
 
 /*
  * 1 and *info filled (of a reclaimed counter only the state has a meaning); 0 when the slot was never used:
- * the end; APY_E_ARGUMENT out of range; APY_E_CORRUPT when the label's length breaks the format.
+ * the end; APY_E_ARGUMENT out of range. A label whose length is impossible spoils itself and nothing else.
  */
 int apy_counters_get(const apy_counters_reader_t *reader, int32_t counter_id, apy_counter_info_t *info);
 

@@ -23,7 +23,6 @@ typedef enum apy_session_state {
     APY_SESSION_PENDING_SETUP, /* a SETUP was asked for */
     APY_SESSION_INIT,          /* the conductor makes an image */
     APY_SESSION_COOL_DOWN,     /* its image was removed before the end */
-    APY_SESSION_NO_INTEREST,   /* seen, and not wanted */
     APY_SESSION_IMAGE
 } apy_session_state_t;
 

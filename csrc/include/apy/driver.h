@@ -64,6 +64,12 @@ typedef struct apy_agent_settings {
 int apy_driver_open(apy_driver_t *driver, const char *directory, const apy_driver_params_t *params,
                     const char *const *labels, apy_clock_t clock);
 
+/*
+ * Record these events (bit n: event n) of the native threads from now on: once, before anything is made in the driver
+ * and before its threads start.
+ */
+int apy_driver_trace(apy_driver_t *driver, uint64_t events);
+
 /* Let clients in. */
 void apy_driver_ready(apy_driver_t *driver);
 

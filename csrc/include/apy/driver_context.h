@@ -7,6 +7,7 @@
 #include "apy/clock.h"
 #include "apy/cnc.h"
 #include "apy/error_log.h"
+#include "apy/event_trace.h"
 #include "apy/loss_interceptor.h"
 #include "apy/loss_report.h"
 #include "apy/mpsc_ring.h"
@@ -102,6 +103,7 @@ typedef struct apy_driver_context {
     apy_loss_report_t *loss_report;   /* the core creates and updates entries */
     apy_mpsc_ring_t *conductor_inbox; /* from sender and receiver, see conductor_inbox.h */
     int64_t next_receiver_id;         /* fetch-add */
+    apy_event_trace_t *trace;         /* NULL: no event of the agents is logged */
     int64_t park_max_ns;              /* how long any agent may sleep: release by the core, see pace.h */
 } apy_driver_context_t;
 

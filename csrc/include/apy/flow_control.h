@@ -21,13 +21,18 @@ typedef enum apy_flow_control_kind {
     APY_FLOW_TAGGED
 } apy_flow_control_kind_t;
 
+/* A receiver is waited for from now on, or no more; count of them then. */
+typedef void (*apy_flow_change_fn)(void *context, bool is_added, int64_t receiver_id, int32_t count);
+
 typedef struct apy_flow_control_params {
     apy_flow_control_kind_t kind;
     int32_t retransmit_windows; /* that one NAK may ask for */
     int32_t group_min;          /* receivers without which there is no connection */
     int64_t group_tag;
     int64_t receiver_timeout_ns;
-    int64_t *receiver_count; /* value of the counter, or NULL */
+    int64_t *receiver_count;      /* value of the counter, or NULL */
+    apy_flow_change_fn on_change; /* NULL: nobody is told */
+    void *change_context;
 } apy_flow_control_params_t;
 
 /* What of a status message counts. */

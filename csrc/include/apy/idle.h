@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "apy/doorbell.h"
+
 /*
  * idle is what an agent does when a duty cycle found no work: the field's strategies, by their names.
  *
@@ -28,6 +30,7 @@ typedef struct apy_idle {
     int64_t spins, yields, park_ns;
     int state;
     const int64_t *control; /* of a controllable one: 1 noop, 2 spin, 3 yield, else park */
+    apy_doorbell_t *bell;   /* ends a sleep; may be NULL */
 } apy_idle_t;
 
 /* arguments may be NULL or "" for the defaults. APY_E_ARGUMENT names what was wrong. */

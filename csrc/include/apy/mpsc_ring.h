@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apy/doorbell.h"
+
 /*
  * mpsc_ring carries typed records from many producers to one consumer: the to-driver ring of the CnC
  * file, and, on the heap, the inboxes of agents.
@@ -20,6 +22,7 @@ typedef struct apy_mpsc_ring {
     int64_t capacity; /* without the trailer; a power of two */
     int32_t message_max;
     int64_t *tail, *head_cache, *head, *correlation, *heartbeat_ms;
+    apy_doorbell_t *bell; /* of who reads it, behind the heartbeat, where other implementations have padding */
 } apy_mpsc_ring_t;
 
 typedef void (*apy_ring_handler)(void *context, int32_t type, const uint8_t *message, int32_t length);

@@ -33,5 +33,7 @@ bool apy_pace_is_due(apy_pace_t *pace, int64_t now_ns);
 void apy_pace_moved(apy_pace_t *pace, int64_t bytes, int64_t window);
 /* How long a thread may sleep in the next one. */
 int64_t apy_pace_end(apy_pace_t *pace);
+/* A writer is at its limit after a silence: how long a thread may sleep from now on, until the bound loosens again. */
+int64_t apy_pace_hurry(apy_pace_t *pace);
 
 #endif

@@ -19,12 +19,15 @@
 
 typedef struct apy_publication {
     apy_exclusive_t exclusive; /* its base alone is used when shared */
+    apy_limit_bell_t limit_bell;
     int32_t is_exclusive;
     int32_t is_closed; /* release; the mappings stay longer than any call */
 } apy_publication_t;
 
 void apy_publication_init(apy_publication_t *publication, const apy_log_t *log, const int64_t *limit,
                           bool is_exclusive);
+/* Ring this, before anybody offers, where the limit is met: of the driver that moves it, mapped longer than any call. */
+void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *bell);
 void apy_publication_close(apy_publication_t *publication);
 
 static inline bool apy_publication_is_closed(const apy_publication_t *publication)

@@ -17,11 +17,19 @@
  * Allocates: in open.  Blocks: never.
  */
 
+/* Who is shown each datagram that went out, or came in. */
+typedef struct apy_frame_tap {
+    void (*on_frame)(void *context, bool is_out, const struct sockaddr_storage *address, const uint8_t *datagram,
+                     size_t length);
+    void *context;
+} apy_frame_tap_t;
+
 typedef struct apy_udp_transport {
     int fd;                            /* -1: closed */
     bool has_times;                    /* the kernel says when each datagram came */
     struct sockaddr_storage bound;     /* as the system gave it */
     struct sockaddr_storage connected; /* ss_family 0: not connected */
+    const apy_frame_tap_t *tap;        /* NULL: nobody; set after open */
 } apy_udp_transport_t;
 
 /* bind_to may have port 0. connect_to may be NULL. group: join it on the channel's interface when not NULL. */

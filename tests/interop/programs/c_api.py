@@ -133,7 +133,10 @@ _LONG = {
     *(
         f"{kind}_{name}"
         for kind in ("publication", "exclusive_publication")
-        for name in ("offer", "position", "position_limit", "channel_status", "append_padding")
+        for name in (
+            "offer", "offerv", "offer_block", "try_claim", "position", "position_limit", "channel_status",
+            "append_padding",
+        )
     ),
 }  # fmt: skip
 _BOOL = {
