@@ -8,6 +8,7 @@ typedef struct cursor {
     const uint8_t *term;
     int64_t start;
     int32_t start_offset, offset, end;
+    int32_t term_id;
 } cursor_t;
 
 void apy_image_reader_init(apy_image_reader_t *reader, const apy_log_t *log, int32_t session_id, int64_t *position)
@@ -48,6 +49,7 @@ static inline bool cursor_from(const apy_image_reader_t *reader, cursor_t *curso
     cursor->start = start;
     cursor->start_offset = cursor->offset = apy_position_offset(start, reader->term_length);
     cursor->term = reader->terms[apy_position_partition(start, reader->shift)];
+    cursor->term_id = (int32_t)((uint32_t)reader->initial_term_id + (uint32_t)(start >> reader->shift));
     const int64_t left = limit_position - start;
     const int32_t left_in_term = reader->term_length - cursor->offset;
     cursor->end = left < left_in_term ? cursor->offset + (int32_t)left : reader->term_length;
@@ -58,6 +60,17 @@ static inline bool cursor_at(const apy_image_reader_t *reader, cursor_t *cursor,
 {
     return !apy_load_acquire_i32(&reader->is_closed) &&
            cursor_from(reader, cursor, apy_load_relaxed_i64(reader->position), limit_position);
+}
+
+/*
+ * The length of the frame at the cursor, or 0 where none is published. A reader that stood still for longer than its
+ * liveness is waited for no more: what it finds then may be of a later term, and is not what it is due.
+ */
+static inline int32_t published_length(const cursor_t *cursor)
+{
+    const apy_frame_t *frame = (const apy_frame_t *)(const void *)(cursor->term + cursor->offset);
+    const int32_t length = apy_load_acquire_i32(&frame->length);
+    return length > 0 && frame->term_id == cursor->term_id ? length : 0;
 }
 
 /* A length that no frame here can have: less than a header, or past the end of the term. */
@@ -97,9 +110,9 @@ static inline __attribute__((always_inline)) int poll_fragments(apy_image_reader
 
     while (fragments < limit && cursor.offset < cursor.end && !apy_load_acquire_i32(&reader->is_closed)) {
         const apy_frame_t *frame = (const apy_frame_t *)(const void *)(cursor.term + cursor.offset);
-        const int32_t length = apy_load_acquire_i32(&frame->length);
-        if (length <= 0) {
-            break; /* not published yet */
+        const int32_t length = published_length(&cursor);
+        if (length == 0) {
+            break;
         }
         if (__builtin_expect(is_corrupt(length, reader->term_length - cursor.offset), 0)) {
             rc = fail_corrupt(reader, &cursor, length);
@@ -181,8 +194,8 @@ int64_t apy_image_reader_controlled_peek(apy_image_reader_t *reader, int64_t ini
 
     while (cursor.offset < cursor.end && !apy_load_acquire_i32(&reader->is_closed)) {
         const apy_frame_t *frame = (const apy_frame_t *)(const void *)(cursor.term + cursor.offset);
-        const int32_t length = apy_load_acquire_i32(&frame->length);
-        if (length <= 0) {
+        const int32_t length = published_length(&cursor);
+        if (length == 0) {
             break;
         }
         if (is_corrupt(length, reader->term_length - cursor.offset)) {
@@ -239,8 +252,8 @@ int apy_image_reader_block_poll(apy_image_reader_t *reader, apy_fragment_fn hand
         return 0;
     }
     const apy_frame_t *first = (const apy_frame_t *)(const void *)(cursor.term + cursor.offset);
-    const int32_t first_length = apy_load_acquire_i32(&first->length);
-    if (first_length <= 0) {
+    const int32_t first_length = published_length(&cursor);
+    if (first_length == 0) {
         return 0;
     }
     if (is_corrupt(first_length, reader->term_length - cursor.offset)) {
@@ -261,7 +274,7 @@ bool apy_image_reader_is_ready(const apy_image_reader_t *reader)
 {
     cursor_t cursor;
     return cursor_at(reader, &cursor, APY_NO_LIMIT_POSITION) && cursor.offset < cursor.end &&
-           apy_load_acquire_i32((const int32_t *)(const void *)(cursor.term + cursor.offset)) > 0;
+           published_length(&cursor) > 0;
 }
 
 int64_t apy_image_reader_position(const apy_image_reader_t *reader)

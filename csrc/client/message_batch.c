@@ -117,6 +117,7 @@ static int fill_from(filling_t *filling, apy_image_reader_t *reader)
     const int32_t term_length = reader->term_length;
     const uint8_t *term = reader->terms[apy_position_partition(start, reader->shift)];
     const int64_t begin = start - apy_position_offset(start, term_length);
+    const int32_t term_id = (int32_t)((uint32_t)reader->initial_term_id + (uint32_t)(start >> reader->shift));
     int32_t offset = (int32_t)(start - begin);
     int32_t count = batch->count; /* in a register: whole messages are the common case */
     int rc = 0;
@@ -124,7 +125,7 @@ static int fill_from(filling_t *filling, apy_image_reader_t *reader)
     while (offset < term_length && count < filling->messages_max) {
         const apy_frame_t *frame = (const apy_frame_t *)(const void *)(term + offset);
         const int32_t length = apy_load_acquire_i32(&frame->length);
-        if (length <= 0) {
+        if (length <= 0 || frame->term_id != term_id) { /* of a later lap it is not what the reader is due */
             break;
         }
         if (length < APY_FRAME_HEADER || length > term_length - offset) {

@@ -195,6 +195,27 @@ static void a_frame_that_leaves_its_term_is_an_error_and_not_read(void)
     fixture_close(&fixture);
 }
 
+static void what_a_later_lap_wrote_is_not_read(void)
+{
+    open_stream();
+    while (offer(1000) < 4 * TERM_LENGTH) {
+        if (position < 3 * TERM_LENGTH) {
+            poll(100);
+        }
+    }
+    /* It stood still at the beginning of a term that is three terms on by now. */
+    position = TERM_LENGTH;
+    const int before = seen.count;
+    CHECK_EQ(poll(10), 0);
+    CHECK(!apy_image_reader_is_ready(&reader));
+    CHECK_EQ(apy_image_reader_block_poll(&reader, on_fragment, &seen, TERM_LENGTH), 0);
+    CHECK_EQ(apy_image_reader_controlled_peek(&reader, position, on_controlled, &seen, APY_NO_LIMIT_POSITION),
+             TERM_LENGTH);
+    CHECK_EQ(seen.count, before);
+    CHECK_EQ(position, TERM_LENGTH);
+    fixture_close(&fixture);
+}
+
 static void closing_ends_a_poll_and_freezes_what_is_known(void)
 {
     open_stream();
@@ -419,6 +440,7 @@ int main(void)
     RUN(controlled_actions_move_the_position_as_named);
     RUN(a_block_is_a_run_of_frames_and_padding_comes_alone);
     RUN(a_frame_that_leaves_its_term_is_an_error_and_not_read);
+    RUN(what_a_later_lap_wrote_is_not_read);
     RUN(closing_ends_a_poll_and_freezes_what_is_known);
     RUN(a_peek_looks_ahead_and_moves_nothing);
     RUN(a_peek_begins_within_the_term_that_is_read);

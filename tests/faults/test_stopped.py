@@ -14,8 +14,9 @@ import pytest
 
 from tests.interop import flows
 from tests.interop.lines import Lines, Process
-from tests.interop.stage import IPC, Stage, Threading, free_port, udp
+from tests.interop.stage import IPC, Driver, Stage, Threading, free_port, udp
 
+SHORTER_THAN_IMAGES_S = 2.0
 LONGER_THAN_CLIENTS_S = 4.2
 LONGER_THAN_DRIVERS_S = 6.5
 # One threading mode for each medium: what is woken is one thread, or a thread for each agent.
@@ -73,6 +74,49 @@ def test_a_driver_stopped_for_less_than_its_timeout_loses_no_client_and_no_byte(
         flows.HELD_AT,
         flows.MESSAGES - flows.HELD_AT,
     )
+
+
+def two_drivers(stage: Stage, threading: Threading) -> tuple[dict[str, Driver], Process, Process]:
+    """A stream in motion from one driver to another: the drivers, the publisher, the subscriber."""
+    drivers = {name: stage.driver("ours", name, threading=threading) for name in ("publisher", "subscriber")}
+    channel = udp(free_port())
+    subscriber = stage.lone_program("ours", "subscribe", drivers["subscriber"], channel)
+    subscriber.expect("READY")
+    publisher = stage.lone_program("ours", "publish", drivers["publisher"], channel)
+    publisher.expect("READY")
+    subscriber.expect("AT", value=str(flows.HELD_AT))
+    return drivers, publisher, subscriber
+
+
+@pytest.mark.parametrize("whose", ["publisher", "subscriber"])
+@pytest.mark.parametrize("threading", ["SHARED", "DEDICATED"])
+def test_a_stream_in_motion_loses_nothing_to_a_stop_shorter_than_its_images_life(
+    stage: Stage, whose: str, threading: Threading
+) -> None:
+    drivers, _, subscriber = two_drivers(stage, threading)
+    with stopped(drivers[whose].program):
+        lasting(SHORTER_THAN_IMAGES_S)
+
+    subscriber.tail()
+    more = int(subscriber.expect("AT")["value"])
+    subscriber.tell("stop")
+    end = subscriber.expect("END")
+    assert int(end["count"]) >= more
+    flows.same(end, 0, int(end["count"]))
+
+
+@pytest.mark.parametrize("threading", ["SHARED", "DEDICATED"])
+def test_the_image_of_a_driver_stopped_for_longer_than_it_lives_ends_right_and_begins_again(
+    stage: Stage, threading: Threading
+) -> None:
+    drivers, _, subscriber = two_drivers(stage, threading)
+    with stopped(drivers["publisher"].program):
+        lasting(LONGER_THAN_CLIENTS_S)
+        gone = subscriber.expect("GONE", flows.DEATH_S)
+        flows.same(gone, 0, int(gone["count"]))
+
+    # It is another image of the same session, which joins where the stream is by then.
+    subscriber.expect("IMAGE", flows.DEATH_S, session=gone["session"])
 
 
 @MEDIA

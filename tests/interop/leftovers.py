@@ -34,8 +34,11 @@ class Room:
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
+        """Closing twice is fine."""
         shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._lock)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
 
 def sweep(prefix: str, parent: Path = SHM, young_s: float = YOUNG_S) -> list[Path]:

@@ -76,6 +76,8 @@ MEDIA_STAMP = {
     "client/java": "the Java driver refuses media-rcv-ts-offset",
     "driver/java/out": "the Java driver refuses media-rcv-ts-offset",
 }
+# Shown by test_row_mdc.py::test_what_the_c_client_asks_for_by_id_leaves_the_destination.
+C_BY_ID = {"*/c/in": "the C client's removal by id names the publication in place of the destination"}
 C_ONLY_TABLE = {"client/java": "the Java driver has no csv_table resolver"}
 C_EXECUTABLE = {**INSIDE, "*/java": "the reference executable is the C driver's"}
 
@@ -123,7 +125,7 @@ NETWORK = (
         ("dynamic", "dynamic control mode"),
         ("manual", "manual control mode"),
         ("add_remove", "destinations added and removed at run time"),
-        ("by_id", "destinations removed by id", {"*/c/in": "the C client does not tell a destination's id"}),
+        ("by_id", "destinations removed by id", C_BY_ID),
         ("re_resolution", "re-resolution"),
         ("explicit_control", "receivers behind explicit control endpoints"),
     ),

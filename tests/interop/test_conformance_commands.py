@@ -20,7 +20,7 @@ from tests.system.protocol_client import ProtocolClient
 
 ADD_RCV_DESTINATION, REMOVE_RCV_DESTINATION = 0x0C, 0x0D
 IPC = b"aeron:ipc?term-length=64k"
-TYPE_ID = 4321
+TYPE_ID, HEARTBEAT = 4321, 11
 MDC = "aeron:udp?control-mode=manual|control=127.0.0.1:{}|term-length=64k"
 MDS = "aeron:udp?control-mode=manual"
 
@@ -34,8 +34,9 @@ def side(request: pytest.FixtureRequest, house: House) -> Side:
     return house.side(make, house.driver("c"))
 
 
-def written(side: Side, call: Callable[[], object], *types: int) -> Commands:
-    """What a call writes while the driver is stopped; its answer is awaited when the driver goes on."""
+def written(side: Side, call: Callable[[], object], *types: int, every: bool = False) -> Commands:
+    """What a call writes while the driver is stopped, of these types or everything once these are there; its answer is
+    awaited when the driver goes on."""
     assert isinstance(side.driver.program, Process)
     number, ring = side.driver.program.process.pid, ProtocolClient(str(side.driver.aeron_dir))
     failures: list[BaseException] = []
@@ -56,6 +57,7 @@ def written(side: Side, call: Callable[[], object], *types: int) -> Commands:
             return [each for each in ring.unread() if each[0] in types]
 
         commands: Commands = ends.until(lambda: found() if len(found()) >= len(types) else [], "the commands")
+        commands = ring.unread() if every else commands
     finally:
         os.kill(number, signal.SIGCONT)
         caller.join(20)
@@ -189,16 +191,36 @@ def test_a_client_closes(house: House, side: Side) -> None:
     assert [body(each, client.client_id, correlated=False) for each in commands] == [b""]
 
 
-@pytest.mark.parametrize("make", ["c", "ours"])
+def test_a_client_that_lives_writes_no_keepalive(side: Side) -> None:
+    """All keep alive by their counter; the command is left to clients of old."""
+    side.publication(IPC.decode(), 83)
+    ring = ProtocolClient(str(side.driver.aeron_dir))
+    counter, _ = ring.counter_of(HEARTBEAT, side.client.client_id)
+
+    def beats() -> None:
+        for _ in range(2):
+            before = ring.counter(counter).value
+            wire.eventually(lambda before=before: ring.counter(counter).value > before, "a heartbeat")
+
+    # The command after them is found, so would one between be.
+    found = written(
+        side, lambda: (beats(), side.client.next_session_id(1010)), wire.GET_NEXT_AVAILABLE_SESSION_ID, every=True
+    )
+    ring.close()
+    assert found[-1][0] == wire.GET_NEXT_AVAILABLE_SESSION_ID
+    assert wire.CLIENT_KEEPALIVE not in [kind for kind, _ in found]
+
+
+@pytest.mark.parametrize("make", ["c", "java", "ours"])
 def test_ask_a_driver_to_end(house: House, make: Make) -> None:
     side = house.side(make, house.driver("c"))
     directory = str(side.driver.aeron_dir)
 
     def ask() -> None:
-        if make == "c":
-            ends.ask(house.agent("c"), "terminate", directory, b"token".hex())
-        else:
+        if make == "ours":
             request_driver_termination(directory, b"token")
+        else:
+            ends.ask(house.agent(make), "terminate", directory, b"token".hex())
 
     (command,) = written(side, ask, wire.TERMINATE_DRIVER)
     assert command[1][16:] == named(b"token")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -82,15 +83,41 @@ def run(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
                           cwd=peers.ROOT, env={**os.environ, **env})  # fmt: skip
 
 
-@every("executable.version", "executable.help")
-def test_version_and_help(cell: Cell) -> None:
-    version, usage = run("-v"), run("-h")
+C_VERSION = """
+import ctypes, pyaeron
+lib = ctypes.CDLL(pyaeron._pyaeron.__file__)
+for name in ("full", "text", "gitsha"):
+    getattr(lib, f"aeron_version_{name}").restype = ctypes.c_char_p
+numbers = [getattr(lib, f"aeron_version_{name}")() for name in ("major", "minor", "patch")]
+full, sha = lib.aeron_version_full().decode(), lib.aeron_version_gitsha().decode()
+print("aeronmd <{}> major {} minor {} patch {} git {}".format(full, *numbers, sha))
+"""
 
-    # The reference's form: program, <aeron version=... commit=...>, then the numbers.
-    assert version.returncode == 0
-    assert "<aeron version=" in version.stdout
-    assert " major " in version.stdout
-    # To the reference, -h is an option that it does not know: its usage, on stderr, and 1.
+
+# Program, text, commit; then the numbers of the text, and the commit again.
+VERSION = re.compile(
+    r"\S+ <aeron version=(\d+)\.(\d+)\.(\d+)\S* commit=(\S+)> major (\d+) minor (\d+) patch (\d+) git (\S+)\n"
+)
+
+
+@every("executable.version")
+def test_version(cell: Cell) -> None:
+    """The form of the reference, whose library is asked for what it says of itself."""
+    theirs = subprocess.run([peers.need_pyaeron(), "-c", C_VERSION], capture_output=True, text=True, check=True)
+    ours = run("-v")
+
+    assert ours.returncode == 0
+    for told in (theirs.stdout, ours.stdout):
+        found = VERSION.fullmatch(told)
+        assert found is not None, told
+        assert found.groups()[:4] == found.groups()[4:]
+
+
+@every("executable.help")
+def test_help(cell: Cell) -> None:
+    # To the reference, whose executable is not among the peers, -h is an option that it does not know: its usage, on
+    # stderr, and 1.
+    usage = run("-h")
     assert usage.returncode == 1
     assert "usage" in usage.stderr.lower()
 

@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from tests.interop import ends
-from tests.interop.house import Ends, House, Side
+from tests.interop.house import Ends, House, Side, ipc
 from tests.interop.matrix import every
 from tests.interop.rows import Cell
-from tests.interop.stage import TERM_LENGTH, free_port
+from tests.interop.stage import TERM_LENGTH, Make, free_port
 
 _manuals = itertools.count()
 
@@ -90,8 +90,7 @@ def test_a_publisher_names_its_receivers(house: House, cell: Cell) -> None:
     ends.until(lambda: not subscription.look()["images"], "the first receives nothing")
 
 
-# The C client's own removal by id leaves the destination where it is, with the C driver too.
-@every("mdc.by_id", where=lambda each: (each.peer, each.direction) != ("c", "in"))
+@every("mdc.by_id")
 def test_destinations_go_by_their_ids(house: House, cell: Cell) -> None:
     pair, channel, target = house.ends(cell), manual(), f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     publication = pair.source.publication(channel, exclusive=True)
@@ -104,6 +103,22 @@ def test_destinations_go_by_their_ids(house: House, cell: Cell) -> None:
     publication.remove_destination_by_id(number)
     ends.until(lambda: destination_count(pair, channel) == 0, "no destination")
     ends.until(lambda: not subscription.look()["images"], "it receives nothing")
+
+
+@pytest.mark.parametrize("make", ["c", "ours"])
+def test_what_the_c_client_asks_for_by_id_leaves_the_destination(house: House, make: Make) -> None:
+    """It names the publication twice: no driver can know what was meant, its own no more than ours."""
+    side, channel = house.side("c", house.driver(make)), manual()
+    publication = side.publication(channel, 1009, exclusive=True)
+    target = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    number = publication.add_destination(target)
+    publication.remove_destination_by_id(number)
+
+    # The next answer comes after that of the removal.
+    side.publication(ipc(), 1010)
+    assert {label.strip(): value for label, value in side.labels().items()}[f"mdc-num-dest: {channel}"] == 1
+    publication.remove_destination(target)
+    ends.until(lambda: side.labels()[f"mdc-num-dest: {channel}"] == 0, "no destination")
 
 
 @every("mdc.add_remove", where=lambda each: each.direction == "out")

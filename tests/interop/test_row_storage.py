@@ -13,9 +13,9 @@ import pytest
 from aeronpy.observe.errors import read_errors
 from tests.interop import ends
 from tests.interop.house import Ends, House, Side, ipc, udp
-from tests.interop.matrix import every
-from tests.interop.rows import Cell
-from tests.interop.stage import Driver, Make
+from tests.interop.matrix import cell, every
+from tests.interop.rows import PEERS, Cell
+from tests.interop.stage import Driver, Make, free_port
 
 MESSAGES = ends.payloads(40)
 
@@ -38,19 +38,48 @@ def test_logs_are_whole_pages(house: House, cell: Cell) -> None:
     assert log.stat().st_size == 4 * 64 * 1024
 
 
-@every("storage.file_modes")
-def test_files_are_as_the_reference_makes_them(house: House, cell: Cell) -> None:
-    pair, channel = house.ends(cell, local=True), ipc()
-    subscription, publication = pair.target.subscription(channel), pair.source.publication(channel, exclusive=True)
+def modes(house: House, make: Make, umask: str) -> dict[str, str]:
+    """What a driver of this umask gives to itself and others, by the kind of file, once a stream went over it."""
+    prefix = ("sh", "-c", f'umask {umask}; exec "$@"', "sh")
+    driver = house.stage.driver(make, f"{make}-{umask}-{free_port()}", prefix=prefix)
+    client = house.client_on("ours", driver)
+    subscription, publication = client.subscription(channel := udp()), client.publication(channel, exclusive=True)
     ends.cross(publication, subscription, MESSAGES)
+    found = {}
+    for path in (driver.aeron_dir, *driver.aeron_dir.rglob("*")):
+        name = path.relative_to(driver.aeron_dir)
+        kind = f"{name.parent}/*" if name.suffix == ".logbuffer" else str(name)
+        assert found.setdefault(kind, mode := oct(stat.S_IMODE(path.stat().st_mode))) == mode
+    client.close()
+    driver.close()
+    return found
 
-    folder = under_test(cell, pair).aeron_dir
-    files = [folder / "cnc.dat", folder / "loss-report.dat", *(folder / "publications").glob("*.logbuffer")]
-    for each in files:
-        # Readable and writable by the owner at least, and nothing to execute.
-        mode = stat.S_IMODE(each.stat().st_mode)
-        assert mode & 0o600 == 0o600
-        assert mode & 0o111 == 0
+
+@pytest.mark.parametrize("umask", ["000", "027"])
+@pytest.mark.parametrize(
+    "peer", [pytest.param(each, marks=cell("storage.file_modes", "driver", each)) for each in PEERS]
+)
+def test_files_are_as_the_reference_makes_them(house: House, peer: Make, umask: str) -> None:
+    ours = modes(house, "ours", umask)
+    assert ours == modes(house, peer, umask)
+    assert ours["cnc.dat"] == ("0o666" if umask == "000" else "0o640")
+    assert set(ours) == {".", "cnc.dat", "loss-report.dat", "publications", "images", "publications/*", "images/*"}
+
+
+@every("storage.file_modes", where=lambda each: each.ours == "client")
+def test_our_client_needs_no_more_than_its_own_files(house: House, cell: Cell) -> None:
+    """A driver keeps everything to its own user: ours reads and writes what it maps, and widens nothing."""
+    prefix = ("sh", "-c", 'umask 077; exec "$@"', "sh")
+    driver = house.stage.driver(cell.peer, f"private-{cell}", prefix=prefix)
+    ours, theirs = (Side(each, driver, house.client_on(each, driver)) for each in ("ours", cell.peer))
+    source, target = (ours, theirs) if cell.direction == "out" else (theirs, ours)
+    subscription, publication = target.subscription(ipc()), source.publication(ipc())
+    ends.cross(publication, subscription, MESSAGES)
+    assert {stat.S_IMODE(each.stat().st_mode) & 0o077 for each in driver.aeron_dir.rglob("*")} == {0}
+    for side in (ours, theirs):
+        side.close()
+        side.client.close()
+    driver.close()
 
 
 @pytest.fixture

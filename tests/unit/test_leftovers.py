@@ -38,6 +38,7 @@ def test_a_room_goes_with_its_owner(tmp_path: Path) -> None:
     room = Room("mine-", tmp_path)
     assert room.path.is_dir()
     room.close()
+    room.close()
     assert list(tmp_path.iterdir()) == []
 
 

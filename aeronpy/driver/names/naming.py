@@ -60,9 +60,9 @@ class Naming:
 
         for key in ("endpoint", "control"):
             self._note_lookup(uri.get(key), is_again=False)
-        if not _has_names(uri):
-            return parse()
         try:
+            if not _has_names(uri):
+                return parse()
             parsed = yield Job(Lane.NAMES, parse)
         finally:
             self._note_answers()
