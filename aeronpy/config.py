@@ -278,11 +278,18 @@ class Settings:
         self._origins[option.name] = origin
 
     def _set(self, option: Option[Any], value: Any, origin: str) -> None:
+        if isinstance(value, os.PathLike):
+            value = os.fsdecode(value)
         if isinstance(value, str):
             try:
                 value = option.parse(value)
             except ValueError as error:
                 raise ArgumentError(f"{option.name}: {error}") from None
+        elif isinstance(option.default, int) and hasattr(value, "__index__"):
+            value = type(option.default)(value)
+        elif option.default is not None and not isinstance(value, type(option.default)):
+            wanted, given = type(option.default).__name__, type(value).__name__
+            raise ArgumentError(f"{option.name} is {value!r}, of type {given}: {wanted} is wanted, or its text")
         if option.clamp(value) != value:
             raise ArgumentError(
                 f"{option.name} is {value!r}, which is outside {option.minimum!r} to {option.maximum!r}"

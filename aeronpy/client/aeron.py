@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import weakref
+from os import PathLike
 from typing import Any, Final, TextIO, TypeVar
 
 from aeronpy._core.native import ClientCore, CncMapping, CountersReader, driver_is_active
@@ -349,17 +351,19 @@ class Aeron:
         return found
 
 
-def is_driver_active(aeron_dir: str | None = None, timeout_ms: int = 10_000) -> bool:
+def is_driver_active(aeron_dir: str | PathLike[str] | None = None, timeout_ms: int = 10_000) -> bool:
     """Whether a media driver lives in a directory; waits for one that is starting."""
-    return driver_is_active(aeron_dir or default_aeron_dir(), timeout_ms)
+    return driver_is_active(os.fspath(aeron_dir or default_aeron_dir()), timeout_ms)
 
 
-def request_driver_termination(aeron_dir: str | None = None, token: bytes = b"", timeout_ms: int = 1_000) -> None:
+def request_driver_termination(
+    aeron_dir: str | PathLike[str] | None = None, token: bytes = b"", timeout_ms: int = 1_000
+) -> None:
     """Ask a media driver to end, if its validator takes the token. Nothing is answered: its heartbeat tells.
 
     Raises DriverTimeout where no driver lives, CapacityError where its command ring is full.
     """
-    cnc = CncMapping(aeron_dir or default_aeron_dir(), timeout_ms)
+    cnc = CncMapping(os.fspath(aeron_dir or default_aeron_dir()), timeout_ms)
     core = ClientCore(
         cnc,
         driver_timeout_ms=10_000,

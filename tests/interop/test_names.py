@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from aeronpy import Aeron
 from aeronpy._core.native import CncFile
 from tests.interop import ends, flows
 from tests.interop.house import Ends, House
@@ -105,6 +106,38 @@ def test_a_stream_goes_to_a_name_that_only_gossip_knows(stage: Stage, theirs: Ma
     channel = f"aeron:udp?endpoint={name}:{free_port()}|term-length={TERM_LENGTH}"
 
     flows.whole_flow(stage, flows.End(source.make, source, channel), flows.End(target.make, target, channel))
+
+
+@pytest.mark.parametrize(
+    ("peer", "sends"),
+    [
+        pytest.param(
+            peer,
+            sends,
+            marks=[
+                cell(row, "client", peer, "out" if sends == "ours" else "in")
+                for row in ("names.gossip", "names.bootstrap")
+            ],
+        )
+        for peer in ("c", "java")
+        for sends in ("ours", "theirs")
+    ],
+)
+def test_our_client_uses_a_name_that_its_driver_learned_from_its_bootstrap_neighbor(
+    stage: Stage, peer: Make, sends: str
+) -> None:
+    first, second = free_port(), free_port()
+    far = gossiping(stage, peer, "gossip-far", first, None)
+    near = gossiping(stage, peer, "gossip-near", second, first)
+    until(lambda: knows(far, 1) and knows(near, 1), "the drivers know each other")
+    with Aeron.connect(aeron_dir=near.aeron_dir) as aeron:
+        (bootstrap,) = [each.label for each in aeron.counters_reader if each.type_id == BOOTSTRAP]
+    assert bootstrap == f"Bootstrap neighbor: name=localhost:{first} resolved=127.0.0.1:{first}"
+
+    name = "gossip-far" if sends == "ours" else "gossip-near"
+    channel = f"aeron:udp?endpoint={name}:{free_port()}|term-length={TERM_LENGTH}"
+    mine, other = flows.End("ours", near, channel), flows.End(peer, far, channel)
+    flows.whole_flow(stage, *((mine, other) if sends == "ours" else (other, mine)))
 
 
 # --- tables ---

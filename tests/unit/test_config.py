@@ -3,9 +3,12 @@
 import logging
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from aeronpy import config
+from aeronpy.client.context import Context
+from aeronpy.driver import MediaDriverContext
 from aeronpy.errors import ArgumentError
 
 
@@ -69,6 +72,25 @@ def test_text_outside_the_range_is_clamped_and_says_so(caplog: pytest.LogCapture
 def test_an_argument_outside_the_range_raises_with_the_range() -> None:
     with pytest.raises(ArgumentError, match="65536 to 1073741824"):
         Example(environment={}, term_buffer_length=1024)
+
+
+def test_a_path_is_as_good_as_its_text(tmp_path: Path) -> None:
+    assert Context(aeron_dir=tmp_path).aeron_dir == str(tmp_path)
+    assert MediaDriverContext(aeron_dir=tmp_path).aeron_dir == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "wanted"),
+    [("aeron_dir", 7, "str"), ("driver_timeout_ms", 1.5, "int"), ("use_conductor_agent_invoker", [], "bool")],
+)
+def test_an_argument_of_another_type_raises_with_the_type(setting: str, value: object, wanted: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"{setting} is .*: {wanted} is wanted"):
+        Context(**{setting: value})
+
+
+@pytest.mark.parametrize("value", [10_000, np.int32(10_000), "10000"])
+def test_an_argument_may_be_any_whole_number_or_its_text(value: object) -> None:
+    assert Context(driver_timeout_ms=value).driver_timeout_ms == 10_000
 
 
 def test_an_unknown_argument_names_the_options() -> None:
