@@ -13,7 +13,7 @@ typedef struct seen {
     int64_t positions[SEEN_MAX];
     int32_t term_offsets[SEEN_MAX];
     const uint8_t *last;
-    apy_action_t answers[8];
+    apy_action_t answers[SEEN_MAX];
     apy_image_reader_t *close_at_second;
 } seen_t;
 
@@ -30,7 +30,7 @@ static void open_stream(void)
     position = 0;
     apy_image_reader_init(&reader, &fixture.log, SESSION, &position);
     memset(&seen, 0, sizeof(seen));
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < SEEN_MAX; i++) {
         seen.answers[i] = APY_ACTION_CONTINUE;
     }
 }
