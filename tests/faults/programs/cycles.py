@@ -18,6 +18,9 @@ from typing import TypeVar
 from aeronpy import Aeron, MediaDriver
 from aeronpy.errors import RegistrationError
 
+COUNTER_TYPE = 1001
+# Of counters that a cycle makes: a stream's positions, or the one counter.
+KINDS_OF_CYCLES = {*range(1, 10), COUNTER_TYPE}
 DEADLINE_S = 30.0
 WARM_UP, PARTS = 300, 4
 QUICK = {
@@ -90,7 +93,7 @@ def stream(aeron: Aeron, channel: str, index: int) -> None:
 
 def counter(aeron: Aeron, index: int) -> None:
     """A counter comes, is read by its value and goes."""
-    with aeron.add_counter(1001, f"cycle {index % 100}") as added:
+    with aeron.add_counter(COUNTER_TYPE, f"cycle {index % 100}") as added:
         added.set(index)
         if aeron.counters_reader.value(added.counter_id) != index:
             raise AssertionError(f"cycle {index}: the counter is {aeron.counters_reader.value(added.counter_id)}")
@@ -128,7 +131,7 @@ def main() -> None:
 
         cycle(aeron, 0)
         until(lambda: logs_of(driver.aeron_dir) == 0, "the first logs' end")
-        until(lambda: not any(info.type_id in range(1, 10) for info in aeron.counters_reader), "the first stream's end")
+        until(lambda: not any(info.type_id in KINDS_OF_CYCLES for info in aeron.counters_reader), "the first's end")
         before = counters()
 
         def held() -> None:
