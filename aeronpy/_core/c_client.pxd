@@ -64,6 +64,8 @@ cdef extern from "apy/publication.h" nogil:
     int64_t apy_publication_offer(apy_publication_t *publication, const iovec *parts, int count,
                                   apy_reserved_value_fn supplier, void *context)
     int64_t apy_publication_claim(apy_publication_t *publication, int32_t length, uint8_t **frame)
+    void apy_publication_commit(apy_publication_t *publication, uint8_t *frame)
+    void apy_publication_abort(apy_publication_t *publication, uint8_t *frame)
     int64_t apy_publication_send(apy_publication_t *publication, const iovec *parts, int count,
                                  apy_reserved_value_fn supplier, void *context, apy_idle_t *idle, int64_t timeout_ns)
     int64_t apy_publication_offer_strided(apy_publication_t *publication, const uint8_t *messages, int64_t stride,

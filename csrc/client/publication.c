@@ -33,6 +33,18 @@ int64_t apy_publication_claim(apy_publication_t *publication, int32_t length, ui
                                      : apy_append_claim(&publication->exclusive.base, length, frame);
 }
 
+void apy_publication_commit(apy_publication_t *publication, uint8_t *frame)
+{
+    (void)publication;
+    apy_claim_commit(frame);
+}
+
+void apy_publication_abort(apy_publication_t *publication, uint8_t *frame)
+{
+    (void)publication;
+    apy_claim_abort(frame);
+}
+
 static bool may_still_succeed(int64_t result)
 {
     return result == APY_NOT_CONNECTED || result == APY_BACK_PRESSURED || result == APY_ADMIN_ACTION;

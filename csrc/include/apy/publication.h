@@ -46,7 +46,10 @@ static inline int64_t apy_publication_offer(apy_publication_t *publication, cons
                                      : apy_append_offer(&publication->exclusive.base, parts, count, supplier, context);
 }
 
+/* Whoever ends a claim does it here, also after a close: what commits have to do besides is done in one place. */
 int64_t apy_publication_claim(apy_publication_t *publication, int32_t length, uint8_t **frame);
+void apy_publication_commit(apy_publication_t *publication, uint8_t *frame);
+void apy_publication_abort(apy_publication_t *publication, uint8_t *frame);
 
 /* Try for at most timeout_ns while it may still succeed; returns what the last offer answered. */
 int64_t apy_publication_send(apy_publication_t *publication, const struct iovec *parts, int count,
