@@ -19,6 +19,12 @@ void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *be
     publication->exclusive.base.limit_bell = &publication->limit_bell;
 }
 
+void apy_publication_set_ringer(apy_publication_t *publication, const apy_ringer_t *ringer)
+{
+    publication->exclusive.base.ringer = ringer;
+    apy_waiters_promise(&publication->exclusive.base.meta->readers, ringer);
+}
+
 void apy_publication_close(apy_publication_t *publication)
 {
     apy_store_release_i32(&publication->is_closed, 1);
@@ -31,18 +37,6 @@ int64_t apy_publication_claim(apy_publication_t *publication, int32_t length, ui
     }
     return publication->is_exclusive ? apy_exclusive_claim(&publication->exclusive, length, frame)
                                      : apy_append_claim(&publication->exclusive.base, length, frame);
-}
-
-void apy_publication_commit(apy_publication_t *publication, uint8_t *frame)
-{
-    (void)publication;
-    apy_claim_commit(frame);
-}
-
-void apy_publication_abort(apy_publication_t *publication, uint8_t *frame)
-{
-    (void)publication;
-    apy_claim_abort(frame);
 }
 
 static bool may_still_succeed(int64_t result)
