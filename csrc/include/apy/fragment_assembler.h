@@ -27,7 +27,7 @@ typedef struct apy_builder {
     int32_t undo_limit, undo_term_offset; /* as they were before the last fragment */
     uint8_t first_flags;
     bool is_lent; /* somebody else frees the buffer: the next message needs another */
-    apy_frame_t frame;
+    _Alignas(8) apy_frame_t frame; /* as in a log, for handlers of users' own */
 } apy_builder_t;
 
 typedef struct apy_fragment_assembler {
