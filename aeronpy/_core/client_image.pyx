@@ -48,6 +48,7 @@ cdef class Image:
                f"source_identity={self.source_identity!r}, {state})"
 
     def _close(self):
+        apy_seat_leave(&self._reader.seat)
         apy_image_reader_close(&self._reader)
 
     def _release_log(self):

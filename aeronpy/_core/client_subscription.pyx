@@ -36,6 +36,7 @@ cdef class SubscriptionBase:
     cdef bint _is_closed
     cdef CncMapping _cnc
     cdef _BatchStore _store
+    cdef _Wait _wait
     cdef FragmentAssembler _batch_assembler
     cdef object __weakref__
     cdef readonly str channel
@@ -61,12 +62,18 @@ cdef class SubscriptionBase:
 
     def _set_images(self, tuple images not None):
         self._list = _ImageList(images)
-        apy_fetch_add_i32(&self._changes, 1)
+        self._tell_change()
 
     def _mark_closed(self):
         self._is_closed = True
         self._list = _ImageList(())
+        self._tell_change()
+
+    cdef int _tell_change(self) except -1:
         apy_fetch_add_i32(&self._changes, 1)
+        if self._wait is not None:
+            self._wait.wake()
+        return 0
 
     cdef inline int _poll(self, object handler, int limit, bint is_controlled) except -1:
         cdef _ImageList images = self._list
@@ -192,8 +199,74 @@ cdef class SubscriptionBase:
         batch._begin(self, store, images)
         return batch
 
-    def wait(self, timeout_s=None, str idle="backoff"):
-        """Sleep without the GIL until there is something to poll; False when timeout_s passed, or once closed."""
+    cdef _Wait _waiting(self):
+        check_generation(self._generation)
+        if self._wait is None:
+            if self._is_closed:
+                raise _errors.StateError(f"the subscription on {self.channel} stream {self.stream_id} is closed")
+            self._wait = new_wait(self._cnc)
+        return self._wait
+
+    def fileno(self):
+        """A descriptor for `select` and its kin: readable when there may be something to poll.
+
+        Ask with `arm` before each sleep. It is open as long as this object. Raises StateError where the subscription
+        was closed before it was first asked for, OSError.
+        """
+        return self._waiting().fileno()
+
+    def arm(self):
+        """Announce a sleep on `fileno`: True, it becomes readable on need; False, there is something to poll now.
+
+        The need may also be an image that came or went, or the end of this subscription (False from then on), and at
+        times there is none. Where the driver or a publisher is not ours, it becomes readable after 0.1 to 16 ms,
+        longer while nothing comes. One thread at a time. Raises as `fileno`.
+        """
+        cdef _Wait wait = self._waiting()
+        cdef _ImageList images = self._list
+        return not self._is_closed and apy_wait_for_images(&wait._wait, images._readers, images._count)
+
+    def disarm(self):
+        """Make the descriptor quiet again after it was readable, for loops that do not come to `arm` at once."""
+        cdef _Wait wait = self._waiting()
+        apy_waiter_drain(&wait._wait.waiter)
+
+    cdef object _sleep(self, int64_t timeout_ns):
+        cdef apy_clock_t clock = apy_clock_system()
+        cdef int64_t started_ns = apy_nano_time(&clock)
+        cdef int64_t left_ns = timeout_ns
+        cdef _ImageList images
+        cdef _Wait wait = None
+        cdef int looks = 0
+        while True:
+            images = self._list
+            if apy_images_are_ready(images._readers, images._count):
+                return True
+            if self._is_closed or left_ns <= 0:
+                return False
+            if looks < LOOKS_BEFORE_SLEEP:  # what comes at once is not worth a sleep
+                looks += 1
+                with nogil:
+                    sched_yield()
+            else:
+                if wait is None:
+                    wait = self._waiting()
+                if self.arm():
+                    wait.sleep(left_ns)
+            left_ns = timeout_ns - (apy_nano_time(&clock) - started_ns)
+
+    def wait(self, timeout_s=None, idle=None):
+        """Sleep without the GIL until there is something to poll; False when timeout_s passed, or once closed.
+
+        It is woken on need, as by `arm`; or looks by itself in the rhythm of an idle strategy of this name. One thread
+        at a time. Raises ArgumentError for names that are none, OSError where descriptors are used up.
+        """
+        check_generation(self._generation)
+        if idle is None:
+            return self._sleep(nanoseconds(timeout_s))
+        return self._wait_idling(timeout_s, idle)
+
+    cdef object _wait_idling(self, timeout_s, str idle):
         cdef apy_clock_t clock = apy_clock_system()
         cdef int64_t timeout_ns = nanoseconds(timeout_s)
         cdef int64_t started_ns = apy_nano_time(&clock)
@@ -203,7 +276,6 @@ cdef class SubscriptionBase:
         cdef _ImageList images
         cdef int32_t changes
         cdef bint is_ready
-        check_generation(self._generation)
         check(apy_idle_init(&strategy, idle_text, NULL))
         while True:
             images = self._list

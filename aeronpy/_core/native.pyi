@@ -278,6 +278,8 @@ class Waiter:
     @property
     def done(self) -> bool: ...
     def complete(self, result: object, error: BaseException | None = None) -> None: ...
+    def on_done(self, callback: Callable[[], object] | None) -> None:
+        """Call this, on the thread that completes it, or at once where it is done. One callback; None takes it back."""
     def wait(self, timeout_s: float | None = None) -> bool: ...
 
 @final
@@ -524,6 +526,12 @@ class PublicationBase:
     def channel_status_id(self) -> int: ...
     @property
     def mtu_length(self) -> int: ...
+    def fileno(self) -> int:
+        """A descriptor for `select` and its kin: readable when the publication may take messages again."""
+    def arm(self) -> bool:
+        """Announce a sleep on `fileno`: True, it becomes readable on need; False, an offer now need not be refused."""
+    def disarm(self) -> None:
+        """Make the descriptor quiet again after it was readable, for loops that do not come to `arm` at once."""
     @property
     def is_closed(self) -> bool: ...
     @property
@@ -723,7 +731,13 @@ class SubscriptionBase:
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many."""
     def poll_batch(self, messages_max: int = 4096) -> MessageBatch:
         """Take up to messages_max whole messages in one crossing; returns a `MessageBatch`, to be closed."""
-    def wait(self, timeout_s: float | None = None, idle: str = "backoff") -> bool:
+    def fileno(self) -> int:
+        """A descriptor for `select` and its kin: readable when there may be something to poll."""
+    def arm(self) -> bool:
+        """Announce a sleep on `fileno`: True, it becomes readable on need; False, there is something to poll now."""
+    def disarm(self) -> None:
+        """Make the descriptor quiet again after it was readable, for loops that do not come to `arm` at once."""
+    def wait(self, timeout_s: float | None = None, idle: str | None = None) -> bool:
         """Sleep without the GIL until there is something to poll; False when timeout_s passed, or once closed."""
 
 # --- driver ---

@@ -21,6 +21,7 @@ void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *
     append->message_max = apy_message_length_max(log->term_length);
     append->small_max = append->payload_max < SMALL_MAX ? append->payload_max : SMALL_MAX;
     append->limit_bell = NULL;
+    append->ringer = NULL;
 }
 
 /* --- shared with the exclusive kind --- */
@@ -57,6 +58,12 @@ COLD int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64
     return APY_OFFER_ERROR;
 }
 
+COLD int64_t apy_ring_readers(const apy_append_t *append, int64_t result)
+{
+    apy_waiters_ring(&append->meta->readers, append->ringer);
+    return result;
+}
+
 void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct iovec *parts, int64_t length,
                          apy_reserved_value_fn supplier, void *context)
 {
@@ -76,6 +83,7 @@ void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct i
         here.offset += apy_frame_span(frame_length);
         flags = 0;
     }
+    apy_append_ring(append);
 }
 
 /* --- the concurrent kind --- */
@@ -206,7 +214,7 @@ int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, 
         const spot_t spot = {append->terms[partition] + (uint32_t)raw_tail, apy_tail_term_id(raw_tail),
                              (int32_t)raw_tail};
         write_small(append, spot, parts->iov_base, length);
-        return apy_position_of(spot.term_id, (int32_t)end, append->shift, append->initial_term_id);
+        return ring_behind(append, apy_position_of(spot.term_id, (int32_t)end, append->shift, append->initial_term_id));
     }
     return offer_any(append, parts, count, supplier, context);
 }

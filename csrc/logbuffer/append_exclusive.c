@@ -129,7 +129,7 @@ int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *part
             publish_tail(exclusive, end);
             exclusive->term_offset = end;
             write_small(&exclusive->base, spot, parts->iov_base, length);
-            return exclusive->term_begin_position + end;
+            return ring_behind(&exclusive->base, exclusive->term_begin_position + end);
         }
     }
     return offer_any(exclusive, parts, count, supplier, context);
@@ -252,5 +252,6 @@ int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *blo
     int64_t start = 0;
     memcpy(&start, block, sizeof(start));
     apy_store_release_i64((int64_t *)(void *)spot.at, start);
+    apy_append_ring(&exclusive->base);
     return result;
 }

@@ -136,6 +136,7 @@ static inline __attribute__((always_inline)) int32_t run_write_frames(run_t *run
     messages->at = message;
     messages->count -= written;
     messages->lengths += is_packed ? written : 0;
+    apy_append_ring(append);
     return written;
 }
 

@@ -21,6 +21,9 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frame headers are litt
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+/* In append.c: wake readers that sleep, and return the result. */
+int64_t apy_ring_readers(const apy_append_t *append, int64_t result);
+
 /* Reserved space: where a frame goes, and what its header says about the place. */
 typedef struct spot {
     uint8_t *at;
@@ -130,6 +133,13 @@ static inline void write_small(const apy_append_t *append, spot_t spot, const ui
     prefetch_line_for_write(spot.at + apy_frame_span(length + APY_FRAME_HEADER));
 }
 
+/* apy_append_ring as the last step of an offer: who passes the result on has nothing to keep over a call. */
+static inline int64_t ring_behind(const apy_append_t *append, int64_t result)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    return LIKELY(apy_load_relaxed_i32(&append->meta->readers.armed) == 0) ? result : apy_ring_readers(append, result);
+}
+
 static inline bool is_small(const apy_append_t *append, const struct iovec *parts, int count,
                             apy_reserved_value_fn supplier)
 {
@@ -173,6 +183,7 @@ static inline void write_unfragmented(const apy_append_t *append, spot_t spot, c
     }
     frame_supply(spot.at, length + APY_FRAME_HEADER, supplier, context);
     frame_commit(spot.at, length + APY_FRAME_HEADER);
+    apy_append_ring(append);
     prefetch_for_write(spot.at + apy_frame_span(length + APY_FRAME_HEADER), length + APY_FRAME_HEADER);
 }
 
@@ -180,6 +191,7 @@ static inline void write_padding(const apy_append_t *append, spot_t spot, int32_
 {
     frame_begin(append, spot, length, APY_FLAG_UNFRAGMENTED, APY_FRAME_PAD);
     frame_commit(spot.at, length);
+    apy_append_ring(append);
 }
 
 /* Payload bytes of all parts. What does not fit in an int64 looks negative: ask with is_longer. */

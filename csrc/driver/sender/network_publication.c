@@ -281,7 +281,7 @@ void apy_network_publication_on_sm(apy_network_publication_t *publication, const
     apy_store_release_i64(publication->params.snd_lmt, limit);
     tell_receivers(publication);
     if (!apy_load_acquire_i32(&publication->from_core.is_end_of_stream)) {
-        apy_store_release_i32(&publication->log.meta->is_connected, apy_publication_has_subscribers(publication));
+        apy_publication_set_connected(publication, apy_publication_has_subscribers(publication));
     }
 }
 
@@ -412,6 +412,7 @@ int apy_network_publication_create(apy_driver_context_t *context, apy_send_endpo
         return rc;
     }
     made->log = *log;
+    apy_waiters_promise(&made->log.meta->writers, &context->ringer);
     *publication = made;
     return APY_OK;
 }

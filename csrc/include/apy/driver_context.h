@@ -11,6 +11,7 @@
 #include "apy/loss_interceptor.h"
 #include "apy/loss_report.h"
 #include "apy/mpsc_ring.h"
+#include "apy/ringer.h"
 
 /*
  * driver_context is what the agents of one driver share: settings, clock, counters, logs, inboxes.
@@ -104,6 +105,7 @@ typedef struct apy_driver_context {
     apy_mpsc_ring_t *conductor_inbox; /* from sender and receiver, see conductor_inbox.h */
     int64_t next_receiver_id;         /* fetch-add */
     apy_event_trace_t *trace;         /* NULL: no event of the agents is logged */
+    apy_ringer_t ringer;              /* for clients that sleep until a log changes */
     int64_t park_max_ns;              /* how long any agent may sleep: release by the core, see pace.h */
 } apy_driver_context_t;
 
