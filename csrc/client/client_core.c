@@ -404,7 +404,9 @@ int apy_client_core_start(apy_client_core_t *core, const apy_idle_t *idle)
 void apy_client_core_stop(apy_client_core_t *core)
 {
     apy_store_release_i32(&core->is_stopping, 1);
-    apy_broadcast_wake(&core->receiver);
+    if (core->runner.is_started) { /* else the driver's file may be unmapped already */
+        apy_broadcast_wake(&core->receiver);
+    }
     apy_wake_signal(&core->nudge);
     apy_agent_runner_stop(&core->runner);
 }
