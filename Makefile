@@ -11,7 +11,7 @@ MAKEFLAGS += --no-builtin-rules
 
 CC ?= cc
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Werror
-CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Icsrc/include -fPIC -fvisibility=hidden -pthread $(WARNINGS)
+CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Icsrc/include -Iaeronpy/include -fPIC -fvisibility=hidden -pthread $(WARNINGS)
 CFLAGS_release := -O2 -g
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
@@ -25,7 +25,7 @@ C_OBJECTS := $(C_SOURCES:%.c=$(OUT)/%.o)
 C_LIBRARY := $(OUT)/libaeronpy.a
 C_TESTS := $(patsubst tests/c/%.c,$(OUT)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
 
-.PHONY: build library check test test-c demo peers interop faults soak san fuzz bench-quick clean test-tsan
+.PHONY: build library check test test-c demo peers interop faults soak san fuzz bench bench-quick bench-peers clean test-tsan
 
 build: library $(READY)
 	AERONPY_STATIC_LIBRARY=$(C_LIBRARY) $(PY) setup.py -q build_ext --inplace
@@ -50,7 +50,7 @@ $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later with venv is needed: set PYTHON=..."; exit 1; }
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install -q --upgrade pip
-	$(PY) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; o = p["optional-dependencies"]; print("\n".join(r for r in p["dependencies"] + sum(o.values(), []) if not r.startswith("aeronpy")))' > $(VENV)/requirements.txt
+	$(PY) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; o = p["optional-dependencies"]; print("\n".join(r for r in p["dependencies"] + sum((v for k, v in o.items() if k != "bench-peers"), []) if not r.startswith("aeronpy")))' > $(VENV)/requirements.txt
 	$(PY) -m pip install -q -r $(VENV)/requirements.txt
 	touch $@
 
@@ -58,7 +58,7 @@ $(VENV)/.ready: pyproject.toml
 check: build
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(VENV)/bin/clang-format --dry-run -Werror $(shell git ls-files --cached --others --exclude-standard 'csrc/*.[ch]' 'tests/*.[ch]' 'bench/*.[ch]')
+	$(VENV)/bin/clang-format --dry-run -Werror $(shell git ls-files --cached --others --exclude-standard 'csrc/*.[ch]' 'tests/*.[ch]' 'bench/*.[ch]' 'aeronpy/*.[ch]' 'examples/*.[ch]')
 	$(PY) tools/check_tree.py
 	$(PY) -m mypy --strict aeronpy pyspark_aeron_archive.py examples
 	$(PY) -m mypy.stubtest aeronpy._core.native
@@ -130,6 +130,18 @@ soak: build
 # One JSON line for each figure, ours beside a peer; GATE=--gate fails where a floor is missed.
 bench-quick: build
 	$(PY) -m bench.quick $(GATE)
+
+# All figures, in about half an hour; BENCH="--family NAME --rounds N" measures one of them.
+BENCH ?=
+bench: build bench-peers
+	$(PY) -m bench.run $(BENCH)
+
+# What is compared with beside Aeron: ZeroMQ, gRPC, NATS, and the compilers of native handlers, for the peers' Python.
+PEER_PY := $(or $(AERONPY_PEER_PYTHON),.peers/py312/bin/python)
+BENCH_PEERS = $(shell $(PY) -c 'import tomllib; o = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(" ".join(repr(r) for r in o["bench"] + o["bench-peers"]))')
+bench-peers: $(READY)
+	@test -x $(PEER_PY) || { echo "the real Aeron is missing: make peers"; exit 1; }
+	@$(PEER_PY) -c 'import zmq, grpc, nats, hdrh, numba, cffi' 2>/dev/null || $(PEER_PY) -m pip install -q --disable-pip-version-check $(BENCH_PEERS)
 
 clean:
 	rm -rf build dist aeronpy/_core/*.so *.egg-info

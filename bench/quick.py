@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from aeronpy.bench.flow import turn_over_messages
 from bench.compare.sides import TERM_BYTES, DriverMake, build_ends, open_flow, running_driver
 
 SIZES = (32, 288, 1344)
@@ -24,7 +25,6 @@ ROUNDS = 7
 ROUND_S = 0.3
 PROBE_MESSAGES = 2000
 MESSAGES_MIN, MESSAGES_MAX = 1000, 8_000_000
-PARTITIONS = 3
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,6 @@ FLOORS = {
 CEILINGS = {"ipc round trip c": 1.25, "udp round trip driver": 1.25}
 
 
-def turn_over_messages(size: int) -> int:
-    """As many messages as fill every term of a log once."""
-    return PARTITIONS * TERM_BYTES // ((size + 32 + 31) & ~31) + 1
-
-
 def measure(comparison: Comparison, size: int, rounds: int, round_s: float) -> dict[str, object]:
     """Both sides in turn; the line of this figure and size."""
     with ExitStack() as stack:
@@ -76,7 +71,7 @@ def measure(comparison: Comparison, size: int, rounds: int, round_s: float) -> d
             aeron_dir = stack.enter_context(running_driver(driver))
             flow = open_flow(stack, client, aeron_dir, comparison.medium, size, is_round_trip=comparison.is_round_trip)
             if not comparison.is_round_trip:
-                flow.round(turn_over_messages(size))
+                flow.round(turn_over_messages(size, TERM_BYTES))
             flows.append(flow)
         speeds = [flow.round(PROBE_MESSAGES) for flow in flows]
         if comparison.is_round_trip:

@@ -13,6 +13,7 @@ CNC_FILE: Final = "cnc.dat"
 LOSS_REPORT_FILE: Final = "loss-report.dat"
 PUBLICATIONS: Final = "publications"
 IMAGES: Final = "images"
+WAITERS: Final = "waiters"  # sockets of clients that sleep; made by the first of them
 
 _log: Final = logger_of(__name__)
 
@@ -47,7 +48,7 @@ def remove(path: str) -> None:
 def _refuse_foreign(path: str) -> None:
     """A directory without a CnC file that holds other things is somebody's mistake, and not ours to delete."""
     names = set(os.listdir(path))
-    foreign = names - {LOSS_REPORT_FILE, PUBLICATIONS, IMAGES}
+    foreign = names - {LOSS_REPORT_FILE, PUBLICATIONS, IMAGES, WAITERS}
     if CNC_FILE not in names and foreign:
         raise StateError(
             f"{path} is no Aeron directory: it holds {', '.join(sorted(foreign)[:3])}; give another aeron_dir"

@@ -6,21 +6,13 @@
  * Threads: one per end.  Allocates: never.  Blocks: until the count is reached or the deadline passed.
  */
 
-#include <sched.h>
+#include "loops.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
-#include "loops.h"
-
-#define MESSAGE_MAX 65536
-#define POLL_LIMIT 256
-#define IDLE_SPINS 64
-#define DEADLINE_NS INT64_C(60000000000)
-#define TIMED_OUT (-1000)
-#define WRONG_MESSAGE (-1001)
-#define PUBLICATION_CLOSED (-4)
+#include "loops_inline.h"
 
 typedef struct received {
     uint64_t next;
@@ -30,49 +22,6 @@ typedef struct received {
     const loop_end_t *echo;
     int64_t echo_failed;
 } received_t;
-
-static int64_t now_ns(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
-}
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Spin a little, then let others run: there are more threads than cores. True when the deadline has passed. */
-static int idle(uint32_t *spins, int64_t deadline_ns)
-{
-    if (++*spins < IDLE_SPINS) {
-        relax();
-        return 0;
-    }
-    *spins = 0;
-    sched_yield();
-    return now_ns() > deadline_ns;
-}
-
-static int64_t offer_one(const loop_end_t *end, const uint8_t *message, size_t size, int64_t deadline_ns)
-{
-    uint32_t spins = 0;
-    int64_t position;
-    while ((position = end->offer(end->publication, message, size, NULL, NULL)) < 0) {
-        if (position <= PUBLICATION_CLOSED) {
-            return position;
-        }
-        if (idle(&spins, deadline_ns)) {
-            return TIMED_OUT;
-        }
-    }
-    return position;
-}
 
 static void on_message(void *context, const uint8_t *buffer, size_t length, const void *header)
 {

@@ -39,4 +39,17 @@ LOOP_EXPORT int64_t loop_echo(const loop_end_t *end, size_t size, int64_t count)
 /* One message there and back at a time; nanoseconds of each into times_ns. */
 LOOP_EXPORT int64_t loop_ping(const loop_end_t *end, size_t size, int64_t count, int64_t *times_ns);
 
+/*
+ * One message is due every interval_ns, whether or not those before it are back; into times_ns the nanoseconds from
+ * when each was due until it was back, so that a stall counts for all that it delays.
+ */
+LOOP_EXPORT int64_t loop_paced(const loop_end_t *end, size_t size, int64_t count, int64_t interval_ns,
+                               int64_t *times_ns);
+
+/* Offer count messages, by turns on so many streams; one that does not accept now is passed over. */
+LOOP_EXPORT int64_t loop_publish_streams(const loop_end_t *ends, int64_t streams, size_t size, int64_t count);
+
+/* Take count messages, by turns from so many streams: nanoseconds from the first to the last. */
+LOOP_EXPORT int64_t loop_receive_streams(const loop_end_t *ends, int64_t streams, int64_t count);
+
 #endif

@@ -19,4 +19,7 @@ typedef struct ours_subscription {
 LOOP_EXPORT int64_t ours_offer(void *publication, const uint8_t *buffer, size_t length, void *supplier, void *context);
 LOOP_EXPORT int ours_poll(void *subscription, loop_handler_fn handler, void *context, size_t fragment_limit);
 
+/* Offer count messages, many at once. */
+LOOP_EXPORT int64_t ours_publish_batch(void *publication, size_t size, int64_t count);
+
 #endif

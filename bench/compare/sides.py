@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from aeronpy.bench.flow import Flow
+from aeronpy.bench.processes import Line
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "build" / "bench"
 TERM_BYTES = 16 * 1024 * 1024
-IPC = "aeron:ipc?term-length=16m"
 DEADLINE_S = 60.0
 
-DriverMake = Literal["ours", "c"]
+DriverMake = Literal["ours", "c", "java"]
+Medium = Literal["ipc", "udp"]
 
 
 def peer_python() -> Path:
@@ -30,6 +33,15 @@ def peer_python() -> Path:
     if not path.exists():
         sys.exit("the real Aeron is not here: run `make peers`")
     return path
+
+
+def java_command() -> list[str]:
+    """A JVM with Aeron's jar and our classes of bench/java; the class and its arguments follow."""
+    jar = Path(os.environ.get("AERONPY_PEER_JAR", ROOT / ".peers" / "aeron-all-1.51.0.jar"))
+    if not jar.exists():
+        sys.exit("the real Aeron is not here: run `make peers`")
+    opens = ("java.base/jdk.internal.misc", "java.base/java.util.zip", "java.base/sun.nio.ch")
+    return ["java", *(f"--add-opens={each}=ALL-UNNAMED" for each in opens), "-cp", f"{jar}:{BUILT / 'java'}"]
 
 
 def build_ends() -> None:
@@ -66,64 +78,66 @@ def build_ends() -> None:
         sys.exit(f"our module does not build for the peer's Python:\n{built.stderr}")
 
 
-class Line:
-    """A process that is spoken to in lines."""
+@dataclass(frozen=True)
+class RunningDriver:
+    """A driver's directory and process."""
 
-    def __init__(self, command: list[str], env: dict[str, str]) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, **env}
-        )
+    aeron_dir: Path
+    pid: int
 
-    def ask(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
 
-    def answer(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self._process.args!r} ended with {self._process.wait()}")
-        return line.strip()
+def _started(make: DriverMake, aeron_dir: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A process that runs until it is terminated; Aeron's variables set all three drivers up alike."""
+    if make == "java":
+        command = [*java_command(), f"-Daeron.dir={aeron_dir}", "io.aeron.driver.MediaDriver"]
+        command[1:1] = [f"-D{name.lower().replace('_', '.')}={value}" for name, value in env.items()]
+    else:
+        command = [sys.executable, "-m", "aeronpy.cli.driver"]
+    return subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "AERON_DIR": str(aeron_dir), **env}, stdout=subprocess.DEVNULL
+    )
 
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+
+def _await_driver(process: subprocess.Popen[bytes], aeron_dir: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not (aeron_dir / "cnc.dat").exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{process.args!r} did not start")
+        time.sleep(0.01)
 
 
 @contextmanager
-def running_driver(make: DriverMake) -> Iterator[Path]:
-    """A SHARED driver with default settings, in a directory of its own."""
+def started_driver(make: DriverMake, mode: str = "SHARED", **variables: str) -> Iterator[RunningDriver]:
+    """A driver in a directory of its own, with default settings but for AERON_* variables given."""
     base = Path(tempfile.mkdtemp(prefix="aeronpy-bench-", dir="/dev/shm"))
     aeron_dir = base / "aeron"
     try:
         if make == "c":
             program = ROOT / "tests" / "interop" / "programs" / "driver_pyaeron.py"
-            driver = Line([str(peer_python()), str(program), str(aeron_dir), "shared"], {})
-            driver.answer()
-            yield aeron_dir
-            driver.close()
+            with Line([str(peer_python()), str(program), str(aeron_dir), mode.lower()], variables, ROOT) as driver:
+                driver.answer()
+                yield RunningDriver(aeron_dir, driver.pid)
         else:
-            settings = {"AERON_DIR": str(aeron_dir), "AERON_THREADING_MODE": "SHARED"}
-            process = subprocess.Popen(
-                [sys.executable, "-m", "aeronpy.cli.driver"], cwd=ROOT, env={**os.environ, **settings},
-                stdout=subprocess.DEVNULL,
-            )  # fmt: skip
-            deadline = time.monotonic() + DEADLINE_S
-            while not (aeron_dir / "cnc.dat").exists():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError("our driver did not start")
-                time.sleep(0.01)
-            yield aeron_dir
-            process.terminate()
-            process.wait(10)
+            process = _started(make, aeron_dir, {"AERON_THREADING_MODE": mode, **variables})
+            try:
+                _await_driver(process, aeron_dir)
+                yield RunningDriver(aeron_dir, process.pid)
+            finally:
+                process.terminate()
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
     finally:
         shutil.rmtree(base, ignore_errors=True)
+
+
+@contextmanager
+def running_driver(make: DriverMake) -> Iterator[Path]:
+    """The directory of a SHARED driver with default settings."""
+    with started_driver(make) as driver:
+        yield driver.aeron_dir
 
 
 def udp_channels() -> tuple[str, str]:
@@ -135,44 +149,49 @@ def udp_channels() -> tuple[str, str]:
         return first, second
 
 
-@dataclass
-class Flow:
-    """Two connected ends, for messages of one size."""
-
-    sender: Line
-    receiver: Line
-    is_round_trip: bool
-
-    def round(self, count: int) -> float:
-        """Messages per second, or the median round trip in nanoseconds."""
-        self.receiver.ask(str(count))
-        self.sender.ask(str(count))
-        sent_ns, received_ns = int(self.sender.answer()), int(self.receiver.answer())
-        return float(sent_ns) if self.is_round_trip else count / received_ns * 1e9
+def end_command(client: str) -> list[str]:
+    """The program of one end, without its arguments."""
+    if client == "java":
+        return [*java_command(), "BenchEnds"]
+    return [str(peer_python()), str(ROOT / "bench" / "compare" / "ends.py"), client]
 
 
 def open_flow(
-    stack: ExitStack, client: str, aeron_dir: Path, medium: Literal["ipc", "udp"], size: int, *, is_round_trip: bool
+    stack: ExitStack,
+    client: str,
+    aeron_dir: Path,
+    medium: Medium,
+    size: int,
+    *,
+    is_round_trip: bool,
+    receiver_client: str | None = None,
+    receiver_dir: Path | None = None,
+    term: str = "16m",
+    is_pinned: bool = True,
 ) -> Flow:
-    """Start both ends and wait until they are connected.
+    """Start both ends and wait until they are connected; the receiving one may be of another client or driver.
 
     Over IPC each has a core of its own, where there are two: it tells how the clients compare, not how the
     scheduler places them. Over UDP the driver needs its turn too, and the scheduler decides.
     """
-    channel, back = (IPC, IPC) if medium == "ipc" else udp_channels()
+    if medium == "ipc":
+        channel = back = f"aeron:ipc?term-length={term}"
+    else:
+        channel, back = udp_channels()
     cpus = sorted(os.sched_getaffinity(0))
 
-    def end(role: str, index: int) -> Line:
-        program = ROOT / "bench" / "compare" / "ends.py"
-        command = [str(peer_python()), str(program), client, role, str(aeron_dir), channel, str(size), back]
-        pinned = {"BENCH_CPU": str(cpus[index])} if medium == "ipc" and len(cpus) > 1 else {}
-        line = Line(command, {"PYTHONPATH": str(BUILT / "lib"), **pinned})
+    def end(role: str, index: int, program: list[str], directory: Path) -> Line:
+        command = [*program, role, str(directory), channel, str(size), back]
+        is_own_core = is_pinned and medium == "ipc" and len(cpus) > 1
+        pinned = {"BENCH_CPU": str(cpus[index])} if is_own_core else {}
+        line = Line(command, {"PYTHONPATH": str(BUILT / "lib"), **pinned}, ROOT)
         stack.callback(line.close)
         line.answer()
         return line
 
-    receiver = end("pong" if is_round_trip else "receive", 0)
-    sender = end("ping" if is_round_trip else "publish", 1)
+    receiver_program = end_command(receiver_client or client)
+    receiver = end("pong" if is_round_trip else "receive", 0, receiver_program, receiver_dir or aeron_dir)
+    sender = end("ping" if is_round_trip else "publish", 1, end_command(client), aeron_dir)
     sender.ask("connected")
     sender.answer()
     return Flow(sender, receiver, is_round_trip)

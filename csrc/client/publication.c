@@ -19,6 +19,12 @@ void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *be
     publication->exclusive.base.limit_bell = &publication->limit_bell;
 }
 
+void apy_publication_set_ringer(apy_publication_t *publication, const apy_ringer_t *ringer)
+{
+    publication->exclusive.base.ringer = ringer;
+    apy_waiters_promise(&publication->exclusive.base.meta->readers, ringer);
+}
+
 void apy_publication_close(apy_publication_t *publication)
 {
     apy_store_release_i32(&publication->is_closed, 1);

@@ -19,6 +19,7 @@ void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *
     append->payload_max = log->mtu - APY_FRAME_HEADER;
     append->message_max = apy_message_length_max(log->term_length);
     append->limit_bell = NULL;
+    append->ringer = NULL;
 }
 
 /* --- shared with the exclusive kind --- */
@@ -74,6 +75,7 @@ void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct i
         here.offset += apy_frame_span(frame_length);
         flags = 0;
     }
+    apy_append_ring(append);
 }
 
 /* --- the concurrent kind --- */

@@ -212,5 +212,6 @@ int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *blo
     int64_t start = 0;
     memcpy(&start, block, sizeof(start));
     apy_store_release_i64((int64_t *)(void *)spot.at, start);
+    apy_append_ring(&exclusive->base);
     return result;
 }

@@ -125,6 +125,7 @@ static inline void write_unfragmented(const apy_append_t *append, spot_t spot, c
     }
     frame_supply(spot.at, length + APY_FRAME_HEADER, supplier, context);
     frame_commit(spot.at, length + APY_FRAME_HEADER);
+    apy_append_ring(append);
     prefetch_for_write(spot.at + apy_frame_span(length + APY_FRAME_HEADER), length + APY_FRAME_HEADER);
 }
 
@@ -132,6 +133,7 @@ static inline void write_padding(const apy_append_t *append, spot_t spot, int32_
 {
     frame_begin(append, spot, length, APY_FLAG_UNFRAGMENTED, APY_FRAME_PAD);
     frame_commit(spot.at, length);
+    apy_append_ring(append);
 }
 
 /* Payload bytes of all parts. What does not fit in an int64 looks negative: ask with is_longer. */

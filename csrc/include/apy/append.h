@@ -45,6 +45,7 @@ typedef struct apy_append {
     int32_t payload_max; /* of one frame */
     int32_t message_max;
     apy_limit_bell_t *limit_bell; /* NULL: nobody listens */
+    const apy_ringer_t *ringer;   /* for readers that sleep; NULL: they look for themselves */
 } apy_append_t;
 
 typedef struct apy_exclusive {
@@ -71,6 +72,12 @@ void apy_claim_abort(uint8_t *frame);
 /* One padding frame of length + header bytes; one run of frames formatted by the caller. */
 int64_t apy_exclusive_append_padding(apy_exclusive_t *exclusive, int32_t length);
 int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *block, int32_t length);
+
+/* Wake readers that sleep, behind a commit or abort; offers and padding do it themselves. */
+static inline void apy_append_ring(const apy_append_t *append)
+{
+    apy_waiters_ring_if_armed(&append->meta->readers, append->ringer);
+}
 
 /* Positions as the publication sees them. */
 int64_t apy_append_position(const apy_append_t *append);
