@@ -11,7 +11,7 @@ MAKEFLAGS += --no-builtin-rules
 
 CC ?= cc
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Werror
-CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Icsrc/include -fPIC -fvisibility=hidden -pthread $(WARNINGS)
+CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Icsrc/include -Iaeronpy/include -fPIC -fvisibility=hidden -pthread $(WARNINGS)
 CFLAGS_release := -O2 -g
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
@@ -58,7 +58,7 @@ $(VENV)/.ready: pyproject.toml
 check: build
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(VENV)/bin/clang-format --dry-run -Werror $(shell git ls-files --cached --others --exclude-standard 'csrc/*.[ch]' 'tests/*.[ch]' 'bench/*.[ch]')
+	$(VENV)/bin/clang-format --dry-run -Werror $(shell git ls-files --cached --others --exclude-standard 'csrc/*.[ch]' 'tests/*.[ch]' 'bench/*.[ch]' 'aeronpy/*.[ch]' 'examples/*.[ch]')
 	$(PY) tools/check_tree.py
 	$(PY) -m mypy --strict aeronpy pyspark_aeron_archive.py examples
 	$(PY) -m mypy.stubtest aeronpy._core.native
