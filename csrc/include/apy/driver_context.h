@@ -36,7 +36,8 @@ typedef struct apy_driver_config {
     int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns; /* longer cycles are counted */
     int64_t reresolution_check_interval_ns;                                     /* 0: names are not looked up again */
     int32_t send_to_status_poll_ratio;
-    int32_t messages_per_send; /* datagrams of one publication in one system call */
+    int32_t
+        messages_per_send; /* datagrams of one publication in one turn, or trains of them where they can be coupled */
     int32_t sender_io_vector, receiver_io_vector;
     int32_t initial_window_length;
     int32_t mtu_length;
