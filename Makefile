@@ -25,7 +25,7 @@ C_OBJECTS := $(C_SOURCES:%.c=$(OUT)/%.o)
 C_LIBRARY := $(OUT)/libaeronpy.a
 C_TESTS := $(patsubst tests/c/%.c,$(OUT)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
 
-.PHONY: build library check test test-c demo peers interop faults soak san fuzz bench bench-quick bench-peers clean test-tsan
+.PHONY: build library check test test-c demo peers interop faults soak san fuzz instructions bench bench-quick bench-peers clean test-tsan
 
 build: library $(READY)
 	AERONPY_STATIC_LIBRARY=$(C_LIBRARY) $(PY) setup.py -q build_ext --inplace
@@ -62,6 +62,11 @@ check: build
 	$(PY) tools/check_tree.py
 	$(PY) -m mypy --strict aeronpy pyspark_aeron_archive.py examples
 	$(PY) -m mypy.stubtest aeronpy._core.native
+	$(PY) -m bench.instructions --gate
+
+# Instructions of the hot loops by callgrind, against their limits; skipped where valgrind is missing.
+instructions: library $(READY)
+	$(PY) -m bench.instructions --gate
 
 # C tests, then all Python tests; those with real peers run where the peers are (make peers), and must in CI.
 test: build test-c

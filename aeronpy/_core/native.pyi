@@ -903,6 +903,7 @@ class IpcPublicationCore(_Subscribable):
     def reject(self) -> None:
         """Drop its subscribers and take none until the cool-down is over."""
 
+def socket_buffer_length(is_send: bool, wanted: int = 0) -> int: ...
 def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
 
