@@ -204,7 +204,6 @@ cdef extern from "apy/message_batch.h" nogil:
         const uint8_t **payloads
         int64_t *positions
         int32_t *lengths
-        int32_t *session_ids
         int32_t part_count
         int32_t refused_count
     int apy_batch_init(apy_batch_t *batch, int32_t capacity)
@@ -212,6 +211,7 @@ cdef extern from "apy/message_batch.h" nogil:
     int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t **readers, int count, int32_t *next,
                        apy_fragment_assembler_t *assembler, int32_t messages_max)
     void apy_batch_commit(apy_batch_t *batch)
+    const int32_t *apy_batch_session_ids(apy_batch_t *batch)
     uint8_t *apy_batch_take(apy_batch_t *batch, int32_t index)
     int64_t apy_batch_stride(const apy_batch_t *batch)
     int64_t apy_batch_bytes(const apy_batch_t *batch)

@@ -10,6 +10,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from aeronpy._core.c_client cimport *
+from aeronpy._core.c_native cimport *
+from aeronpy.native_api cimport *
 
 import struct as _struct
 import time as _time

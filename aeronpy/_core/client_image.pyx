@@ -52,7 +52,10 @@ cdef class Image:
         apy_image_reader_close(&self._reader)
 
     def _release_log(self):
+        cdef SubscriptionBase subscription = self._subscription()
         self._log = None
+        if subscription is not None:
+            subscription._sweep()
 
     cdef object _poll(self, object handler, int limit, int64_t limit_position, bint is_controlled):
         cdef ClientLog log = self._log  # stays mapped while this runs

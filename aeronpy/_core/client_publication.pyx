@@ -367,6 +367,11 @@ cdef class PublicationBase:
         check_generation(self._generation)
         return <size_t>&self._publication
 
+    @property
+    def native_handle(self):
+        """A `NativeHandle` for the functions of aeronpy.h; keep it as long as native code has its address."""
+        return publication_handle(self)
+
     def _append_padding(self, int32_t length):
         check_generation(self._generation)
         if self._is_busy:

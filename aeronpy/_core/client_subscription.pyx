@@ -7,6 +7,7 @@ cdef class _ImageList:
     # reads is unmapped meanwhile; the conductor puts a new one in its place.
     cdef apy_image_reader_t **_readers
     cdef int _count
+    cdef apy_image_set_t _set  # the same for native polls
     cdef tuple _images
     cdef tuple _logs
 
@@ -20,6 +21,8 @@ cdef class _ImageList:
         self._count = <int>len(images)
         for i in range(self._count):
             self._readers[i] = &(<Image>images[i])._reader
+        self._set.readers = self._readers
+        self._set.count = self._count
 
     def __dealloc__(self):
         free(self._readers)
@@ -38,6 +41,9 @@ cdef class SubscriptionBase:
     cdef _BatchStore _store
     cdef _Wait _wait
     cdef FragmentAssembler _batch_assembler
+    cdef apy_native_subscription_t _native
+    cdef bint _is_native  # from when on native code may poll
+    cdef list _past       # image lists that a native poll may still read, each with its turn
     cdef object __weakref__
     cdef readonly str channel
     cdef readonly int32_t stream_id
@@ -47,6 +53,9 @@ cdef class SubscriptionBase:
     def __cinit__(self, *args, **kwargs):
         self._list = _ImageList(())
         self._dispatch = _Dispatch()
+        self._past = []
+        apy_native_subscription_init(&self._native, &self._list._set, <int32_t *>&self._dispatch.is_busy,
+                                     <int32_t *>&self._dispatch.image_polls, &self._assembler()._assembler)
         self._generation = _generation
         self._is_closed = True
 
@@ -61,18 +70,34 @@ cdef class SubscriptionBase:
         self.channel_status_id = channel_status_id
 
     def _set_images(self, tuple images not None):
-        self._list = _ImageList(images)
-        self._tell_change()
+        self._replace(_ImageList(images))
 
     def _mark_closed(self):
         self._is_closed = True
-        self._list = _ImageList(())
-        self._tell_change()
+        apy_native_subscription_close(&self._native)
+        self._replace(_ImageList(()))
 
-    cdef int _tell_change(self) except -1:
+    cdef int _replace(self, _ImageList images) except -1:
+        cdef _ImageList before = self._list
+        cdef int64_t turn
+        self._list = images
+        turn = apy_native_subscription_set(&self._native, &images._set)
+        if self._is_native:
+            self._past.append((turn, before))
+            self._sweep()
         apy_fetch_add_i32(&self._changes, 1)
         if self._wait is not None:
             self._wait.wake()
+        return 0
+
+    cdef int _sweep(self) except -1:
+        # Let go of the images that no native poll can be reading any more. Others may be at it as well.
+        cdef list kept = []
+        cdef list past = self._past
+        self._past = kept
+        for turn, images in past:
+            if not apy_native_subscription_is_past(&self._native, turn):
+                self._past.append((turn, images))
         return 0
 
     cdef inline int _poll(self, object handler, int limit, bint is_controlled) except -1:
@@ -133,35 +158,19 @@ cdef class SubscriptionBase:
         """Whether a poll of it or of an image runs now, or a batch is open."""
         return self._dispatch.is_busy or self._dispatch.image_polls > 0
 
-    def poll_native(self, size_t handler, size_t context=0, int fragment_limit=10, *, bint assemble=False):
+    def poll_native(self, handler, context=0, int fragment_limit=10, *, bint assemble=False, bint controlled=False):
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many.
 
-        ``handler`` is the address of a ``void (*)(void *context, const uint8_t *buffer, size_t length,
-        const apy_header_t *header)``. It must not touch Python. With ``assemble`` it gets whole messages.
+        ``handler`` is an ``aeronpy_fragment_fn`` of aeronpy.h, or with ``controlled`` an ``aeronpy_controlled_fn``: its
+        address, or the pointer that cffi, ctypes or Numba gives; ``context`` likewise. It must not touch Python. With
+        ``assemble`` it gets whole messages. Raises StateError while it is polled otherwise, CorruptError, TooLongError.
         """
-        cdef _ImageList images = self._list
-        cdef apy_assembling_t assembling
-        cdef int fragments
-        check_generation(self._generation)
-        if handler == 0:
-            raise _errors.ArgumentError("the handler's address is 0")
-        self._dispatch.claim()
-        if assemble:
-            assembling.assembler = &self._assembler()._assembler
-            assembling.handler = <apy_fragment_fn>handler
-            assembling.context = <void *>context
-            assembling.error = 0
-            with nogil:
-                fragments = apy_images_poll(images._readers, images._count, &self._next, apy_assembling_handler,
-                                            &assembling, fragment_limit)
-        else:
-            with nogil:
-                fragments = apy_images_poll(images._readers, images._count, &self._next, <apy_fragment_fn>handler,
-                                            <void *>context, fragment_limit)
-        self._dispatch.release()
-        if assemble:
-            check(assembling.error)
-        return check(fragments)
+        return native_poll(self, native_pointer(handler), native_pointer(context), fragment_limit, assemble, controlled)
+
+    @property
+    def native_handle(self):
+        """A `NativeHandle` for the functions of aeronpy.h; keep it as long as native code has its address."""
+        return subscription_handle(self)
 
     cdef FragmentAssembler _assembler(self):
         if self._batch_assembler is None:

@@ -556,6 +556,9 @@ class PublicationBase:
     def position_bits_to_shift(self) -> int: ...
     @property
     def native_address(self) -> int: ...
+    @property
+    def native_handle(self) -> NativeHandle:
+        """A `NativeHandle` for the functions of aeronpy.h; keep it as long as native code has its address."""
     def offer(self, buffer: _Readable, *more: _Readable, reserved_value: _ReservedValue = None) -> int | OfferResult:
         """Append a message made of one or several buffers; returns the new position or an `OfferResult`."""
     def send(
@@ -727,8 +730,19 @@ class SubscriptionBase:
         """As of each image in turn, each with the full limit; returns the bytes of all."""
     def raw_poll(self, handler: _RawBlockHandler, block_length_limit: int) -> int:
         """As of each image in turn, each with the full limit; returns the bytes of all."""
-    def poll_native(self, handler: int, context: int = 0, fragment_limit: int = 10, *, assemble: bool = False) -> int:
+    def poll_native(
+        self,
+        handler: object,
+        context: object = 0,
+        fragment_limit: int = 10,
+        *,
+        assemble: bool = False,
+        controlled: bool = False,
+    ) -> int:
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many."""
+    @property
+    def native_handle(self) -> NativeHandle:
+        """A `NativeHandle` for the functions of aeronpy.h; keep it as long as native code has its address."""
     def poll_batch(self, messages_max: int = 4096) -> MessageBatch:
         """Take up to messages_max whole messages in one crossing; returns a `MessageBatch`, to be closed."""
     def fileno(self) -> int:
@@ -739,6 +753,22 @@ class SubscriptionBase:
         """Make the descriptor quiet again after it was readable, for loops that do not come to `arm` at once."""
     def wait(self, timeout_s: float | None = None, idle: str | None = None) -> bool:
         """Sleep without the GIL until there is something to poll; False when timeout_s passed, or once closed."""
+
+_C_API: object  # the capsule of aeronpy.h's table
+
+def native_api_address() -> int:
+    """Address of the table of aeronpy.h, which lives as long as the process."""
+
+@final
+class NativeHandle:
+    """A publication or subscription as the functions of aeronpy.h take it: hand on its `address`, and keep this."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __index__(self) -> int: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def is_closed(self) -> bool: ...
 
 # --- driver ---
 
@@ -873,6 +903,7 @@ class IpcPublicationCore(_Subscribable):
     def reject(self) -> None:
         """Drop its subscribers and take none until the cool-down is over."""
 
+def socket_buffer_length(is_send: bool, wanted: int = 0) -> int: ...
 def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
 

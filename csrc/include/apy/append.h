@@ -44,6 +44,7 @@ typedef struct apy_append {
     int32_t session_id, stream_id;
     int32_t payload_max; /* of one frame */
     int32_t message_max;
+    int32_t small_max;            /* of a payload that goes in without a call */
     apy_limit_bell_t *limit_bell; /* NULL: nobody listens */
     const apy_ringer_t *ringer;   /* for readers that sleep; NULL: they look for themselves */
 } apy_append_t;
@@ -51,8 +52,18 @@ typedef struct apy_append {
 typedef struct apy_exclusive {
     apy_append_t base;
     int64_t term_begin_position;
+    uint8_t *term; /* the partition's */
+    int64_t *tail;
     int32_t term_id, term_offset, partition;
 } apy_exclusive_t;
+
+/* Messages in memory: each of length bytes, stride apart; or, with lengths, one behind the other within bytes. */
+typedef struct apy_messages {
+    const uint8_t *at;
+    const int32_t *lengths;       /* or NULL */
+    int64_t stride, bytes, count; /* bytes: with lengths only */
+    int32_t length;
+} apy_messages_t;
 
 void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *limit);
 void apy_exclusive_init(apy_exclusive_t *exclusive, const apy_log_t *log, const int64_t *limit);
@@ -62,6 +73,16 @@ int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, 
                          apy_reserved_value_fn supplier, void *context);
 int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *parts, int count,
                             apy_reserved_value_fn supplier, void *context);
+
+/*
+ * A run: as many of the first messages, none longer than a frame, as one update of the tail can take within the term,
+ * up to the limit as single offers would. Returns how many are in, with messages moved on and *position behind them; 0 where there is nothing
+ * to gain or something in the way: offer one message then, which tells. Each frame is committed in its turn, and behind
+ * the last one committed there is always the (negative) length of all the rest: whoever finds the writer dead there can
+ * free it in one go. A concurrent run that was freed so ends, and what is left of it was not accepted.
+ */
+int64_t apy_append_offer_run(const apy_append_t *append, apy_messages_t *messages, int64_t *position);
+int64_t apy_exclusive_offer_run(apy_exclusive_t *exclusive, apy_messages_t *messages, int64_t *position);
 
 /* Reserve one frame of length payload bytes; *frame is its header, to be ended by commit or abort. */
 int64_t apy_append_claim(const apy_append_t *append, int32_t length, uint8_t **frame);

@@ -27,6 +27,10 @@ typedef struct apy_image_reader {
     int64_t join_position, final_position, final_end_of_stream;
     void *owner;     /* whoever keeps the log mapped */
     apy_seat_t seat; /* of its subscription, which alone waits here */
+    /* The term of the last poll, for the next one: the polls' own. */
+    const uint8_t *term;
+    int64_t term_begin;
+    int32_t term_id;
 } apy_image_reader_t;
 
 /* What a handler may ask of a fragment, valid as long as its call. */
