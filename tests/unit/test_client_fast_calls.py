@@ -35,7 +35,7 @@ def flow(aeron: Aeron, request: pytest.FixtureRequest) -> Iterator[Flow]:
 
 
 @pytest.mark.timeout(30)
-@pytest.mark.parametrize("make", [bytes, bytearray, memoryview, lambda data: type("B", (bytes,), {})(data)])
+@pytest.mark.parametrize("make", [bytes, bytearray, memoryview, type("B", (bytes,), {})])
 def test_a_message_of_any_buffer_arrives(flow: Flow, make: Callable[[bytes], bytes]) -> None:
     got: list[bytes] = []
     position = flow.publication.offer(make(b"hello"))
