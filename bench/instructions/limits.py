@@ -10,11 +10,11 @@ COMPILER = "gcc 12"
 LIMITS: dict[str, int] = {
     "offer": 89,
     "try_claim": 82,
-    "batch offer": 29,
+    "batch offer": 33,
     "batch poll": 36,
     "shared offer": 109,
     "shared try_claim": 110,
-    "shared batch offer": 33,
+    "shared batch offer": 37,
     "term scan": 378,
     "insert": 639,
     "gap scan": 216,
