@@ -11,7 +11,7 @@ MAKEFLAGS += --no-builtin-rules
 
 CC ?= cc
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Werror
-CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Icsrc/include -fPIC -fvisibility=hidden -pthread $(WARNINGS)
+CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Icsrc/include -Iaeronpy/include -fPIC -fvisibility=hidden -pthread $(WARNINGS)
 CFLAGS_release := -O2 -g
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
@@ -25,7 +25,7 @@ C_OBJECTS := $(C_SOURCES:%.c=$(OUT)/%.o)
 C_LIBRARY := $(OUT)/libaeronpy.a
 C_TESTS := $(patsubst tests/c/%.c,$(OUT)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
 
-.PHONY: build library check test test-c demo peers interop faults soak san fuzz bench bench-quick bench-report bench-peers clean test-tsan
+.PHONY: build library check test test-c demo peers interop faults soak san fuzz instructions bench bench-quick bench-report bench-peers clean test-tsan
 
 build: library $(READY)
 	AERONPY_STATIC_LIBRARY=$(C_LIBRARY) $(PY) setup.py -q build_ext --inplace
@@ -58,10 +58,15 @@ $(VENV)/.ready: pyproject.toml
 check: build
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(VENV)/bin/clang-format --dry-run -Werror $(shell git ls-files --cached --others --exclude-standard 'csrc/*.[ch]' 'tests/*.[ch]' 'bench/*.[ch]')
+	$(VENV)/bin/clang-format --dry-run -Werror $(shell git ls-files --cached --others --exclude-standard 'csrc/*.[ch]' 'tests/*.[ch]' 'bench/*.[ch]' 'aeronpy/*.[ch]' 'examples/*.[ch]')
 	$(PY) tools/check_tree.py
 	$(PY) -m mypy --strict aeronpy pyspark_aeron_archive.py examples
 	$(PY) -m mypy.stubtest aeronpy._core.native
+	$(PY) -m bench.instructions --gate
+
+# Instructions of the hot loops by callgrind, against their limits; skipped where valgrind is missing.
+instructions: library $(READY)
+	$(PY) -m bench.instructions --gate
 
 # C tests, then all Python tests; those with real peers run where the peers are (make peers), and must in CI.
 test: build test-c

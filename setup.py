@@ -14,9 +14,9 @@ library = os.environ.get("AERONPY_STATIC_LIBRARY")
 module = Extension(
     "aeronpy._core.native",
     sources=["aeronpy/_core/native.pyx", *([] if library else sorted(glob("csrc/*/**/*.c", recursive=True)))],
-    include_dirs=["csrc/include"],
+    include_dirs=["csrc/include", "aeronpy/include"],
     extra_objects=[library] if library else [],
-    depends=[library] if library else glob("csrc/include/apy/*.h"),
+    depends=[library] if library else [*glob("csrc/include/apy/*.h"), *glob("aeronpy/include/*.h")],
     define_macros=[("_GNU_SOURCE", None)],
     extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-Wno-unused-function"],
     libraries=["pthread", "m"],

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from aeronpy._core.native import ImageControlledFragmentAssembler as ImageControlledFragmentAssembler
     from aeronpy._core.native import ImageFragmentAssembler as ImageFragmentAssembler
     from aeronpy._core.native import MessageBatch as MessageBatch
+    from aeronpy._core.native import NativeHandle as NativeHandle
     from aeronpy.client.aeron import Aeron as Aeron
     from aeronpy.client.aeron import is_driver_active as is_driver_active
     from aeronpy.client.aeron import request_driver_termination as request_driver_termination
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from aeronpy.client.values import OfferResult as OfferResult
     from aeronpy.driver import MediaDriver as MediaDriver
     from aeronpy.driver import ThreadingMode as ThreadingMode
+    from aeronpy.native import get_include as get_include
     from aeronpy.protocol import ErrorCode as ErrorCode
     from aeronpy.uri import Channel as Channel
 
@@ -50,6 +52,7 @@ _HOMES: Final = {
     "ImageControlledFragmentAssembler": "aeronpy._core.native",
     "ImageFragmentAssembler": "aeronpy._core.native",
     "MessageBatch": "aeronpy._core.native",
+    "NativeHandle": "aeronpy._core.native",
     "Aeron": "aeronpy.client.aeron",
     "is_driver_active": "aeronpy.client.aeron",
     "request_driver_termination": "aeronpy.client.aeron",
@@ -65,6 +68,7 @@ _HOMES: Final = {
     "OfferResult": "aeronpy.client.values",
     "MediaDriver": "aeronpy.driver",
     "ThreadingMode": "aeronpy.driver",
+    "get_include": "aeronpy.native",
     "Channel": "aeronpy.uri",
 }
 

@@ -6,7 +6,6 @@ What it raises is counted and handed to the error handler, and the agent goes on
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
@@ -14,6 +13,7 @@ from typing import Final, Protocol, Self
 
 from aeronpy._core.native import IdleStrategy
 from aeronpy.errors import AgentTermination, ArgumentError, StateError
+from aeronpy.loggers import logger_of
 
 __all__ = [
     "Agent",
@@ -25,7 +25,7 @@ __all__ = [
     "IdleStrategy",
 ]
 
-_log: Final = logging.getLogger("aeronpy")
+_log: Final = logger_of("aeronpy")
 
 RETRY_CLOSE_TIMEOUT_S: Final = 5.0
 ErrorHandler = Callable[[Exception], None]

@@ -9,20 +9,18 @@ argument with such a value raises, since its author can be told.
 
 from __future__ import annotations
 
-import difflib
-import logging
 import os
 import re
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, overload
 
 from aeronpy.errors import ArgumentError
+from aeronpy.loggers import logger_of
 from aeronpy.uri import parse_duration_ns, parse_integer, parse_size
 
 T = TypeVar("T")
 PROPERTIES_TIMEOUT_S: Final = 10.0
-_log: Final = logging.getLogger(__name__)
+_log: Final = logger_of(__name__)
 
 
 def variable_of(property_name: str) -> str:
@@ -131,6 +129,8 @@ class Choice(Option[str]):
 
 def nearest_text(given: str, names: Iterable[str]) -> str:
     """``: did you mean 'x'?`` where one of the names is near, or nothing."""
+    import difflib
+
     found = difflib.get_close_matches(given, list(names), 1)
     return f": did you mean {found[0]!r}?" if found else ""
 
@@ -311,6 +311,8 @@ def load_properties(source: str) -> dict[str, str]:
 
     if source.startswith(("file://", "http://", "https://")):
         # a proxy of the environment is for the world outside, which is not where settings come from
+        import urllib.request
+
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(source, timeout=PROPERTIES_TIMEOUT_S) as response:
             return dict(javaproperties.loads(response.read().decode("latin-1")))
@@ -320,12 +322,26 @@ def load_properties(source: str) -> dict[str, str]:
 
 def default_aeron_dir() -> str:
     """The directory that Aeron uses unless told: ``/dev/shm/aeron-<user>`` on Linux."""
-    import getpass
+    return os.path.join(_memory_dir(), f"aeron-{_user_name()}")
+
+
+def _memory_dir() -> str:
+    if os.path.isdir("/dev/shm"):
+        return "/dev/shm"
     import tempfile
 
+    return tempfile.gettempdir()
+
+
+def _user_name() -> str:
+    """As getpass has it, without its terminals."""
+    for variable in ("USER", "LOGNAME", "LNAME", "USERNAME"):
+        name = os.environ.get(variable)
+        if name:
+            return name
+    import pwd
+
     try:
-        user = os.environ.get("USER") or getpass.getuser()
+        return pwd.getpwuid(os.getuid()).pw_name
     except (KeyError, OSError):
-        user = "default"
-    base = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
-    return os.path.join(base, f"aeron-{user}")
+        return "default"

@@ -8,8 +8,8 @@ accepts: unknown keys are kept, values are checked when they are used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Unpack
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from aeronpy.errors import ChannelError
 from aeronpy.uri_params import (
@@ -67,12 +67,11 @@ NULL_VALUE: Final = -1
 _MEDIA: Final = ("udp", "ipc")
 
 
-@dataclass(frozen=True)
-class ChannelUri:
+class ChannelUri(NamedTuple):
     """A channel: media, prefix and parameters. Immutable; ``str()`` is the URI as Aeron writes it."""
 
     media: str
-    params: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = MappingProxyType({})
     prefix: str = ""
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -13,6 +12,8 @@ _TIMES: Final = {"": 1, "ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_00
 
 def nearest_text(given: str, names: Iterable[str]) -> str:
     """``; did you mean 'x'?`` where one of the names is near, or nothing."""
+    import difflib
+
     found = difflib.get_close_matches(given, list(names), 1, 0.5)
     return f"; did you mean {found[0]!r}?" if found else ""
 

@@ -51,11 +51,46 @@ cdef extern from "apy/frame.h" nogil:
     int32_t apy_frame_span(int32_t length)
 
 
+cdef extern from "apy/ringer.h" nogil:
+    ctypedef struct apy_ringer_t:
+        int fd
+    void apy_ringer_open(apy_ringer_t *ringer, const char *aeron_directory)
+    void apy_ringer_close(apy_ringer_t *ringer)
+
+
+cdef extern from "apy/waiter.h" nogil:
+    ctypedef struct apy_waiter_t:
+        int fd
+    void apy_waiter_drain(apy_waiter_t *waiter)
+    void apy_waiter_wake(apy_waiter_t *waiter)
+    bint apy_waiter_wait(const apy_waiter_t *waiter, int64_t timeout_ns)
+    void apy_waiter_forget(apy_waiter_t *waiter)
+
+
+cdef extern from "apy/waiters.h" nogil:
+    ctypedef struct apy_seat_t:
+        pass
+    void apy_seat_leave(apy_seat_t *seat)
+
+
+cdef extern from "apy/wait.h" nogil:
+    ctypedef struct apy_wait_t:
+        apy_waiter_t waiter
+    int apy_wait_open(apy_wait_t *wait, const apy_ringer_t *ringer, const char *aeron_directory, int64_t id)
+    void apy_wait_close(apy_wait_t *wait)
+    bint apy_wait_for_images(apy_wait_t *wait, apy_image_reader_t **readers, int count)
+    bint apy_wait_for_window(apy_wait_t *wait, apy_publication_t *publication)
+
+
 cdef extern from "apy/publication.h" nogil:
     ctypedef struct apy_publication_t:
         apy_exclusive_t exclusive
+        apy_seat_t seat
         int32_t is_exclusive
         int32_t is_closed
+    void apy_publication_set_ringer(apy_publication_t *publication, const apy_ringer_t *ringer)
+    void apy_publication_commit(const apy_publication_t *publication, uint8_t *frame)
+    void apy_publication_abort(const apy_publication_t *publication, uint8_t *frame)
     void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *bell)
     void apy_publication_init(apy_publication_t *publication, const apy_log_t *log, const int64_t *limit,
                               bint is_exclusive)
@@ -87,6 +122,7 @@ cdef extern from "apy/image_reader.h" nogil:
         int32_t is_closed
         int64_t join_position
         void *owner
+        apy_seat_t seat
     ctypedef struct apy_header_t:
         const apy_frame_t *frame
         int64_t position
@@ -168,7 +204,6 @@ cdef extern from "apy/message_batch.h" nogil:
         const uint8_t **payloads
         int64_t *positions
         int32_t *lengths
-        int32_t *session_ids
         int32_t part_count
         int32_t refused_count
     int apy_batch_init(apy_batch_t *batch, int32_t capacity)
@@ -176,6 +211,7 @@ cdef extern from "apy/message_batch.h" nogil:
     int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t **readers, int count, int32_t *next,
                        apy_fragment_assembler_t *assembler, int32_t messages_max)
     void apy_batch_commit(apy_batch_t *batch)
+    const int32_t *apy_batch_session_ids(apy_batch_t *batch)
     uint8_t *apy_batch_take(apy_batch_t *batch, int32_t index)
     int64_t apy_batch_stride(const apy_batch_t *batch)
     int64_t apy_batch_bytes(const apy_batch_t *batch)

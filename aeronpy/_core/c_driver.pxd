@@ -141,6 +141,10 @@ cdef extern from "apy/udp_transport.h" nogil:
     int apy_address_format(const sockaddr_storage *address, char *text, size_t size)
 
 
+cdef extern from "apy/socket_buffers.h" nogil:
+    int apy_socket_buffer_length(bint is_send, int wanted, int *length)
+
+
 cdef extern from "apy/interfaces.h" nogil:
     ctypedef struct apy_interface_t:
         char *name

@@ -10,6 +10,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from aeronpy._core.c_client cimport *
+from aeronpy._core.c_native cimport *
+from aeronpy.native_api cimport *
 
 import struct as _struct
 import time as _time
@@ -146,10 +148,12 @@ cdef class CncMapping:
     """A driver's CnC file, mapped to read and write. Everything that points into it holds a reference."""
 
     cdef apy_cnc_t _cnc
+    cdef apy_ringer_t _ringer
     cdef readonly str directory
     cdef int _generation
 
     def __cinit__(self, str directory not None, int64_t timeout_ms):
+        self._ringer.fd = -1
         cdef bytes encoded = _os.fsencode(directory)
         cdef const char *text = encoded
         cdef int rc = 0
@@ -170,8 +174,10 @@ cdef class CncMapping:
             text_of = apy_error_text().decode("utf-8", "replace").partition(": ")[2]
             raise _errors.DriverTimeout(f"no live media driver within {timeout_ms} ms: {text_of}", rc)
         check(rc)
+        apy_ringer_open(&self._ringer, text)
 
     def __dealloc__(self):
+        apy_ringer_close(&self._ringer)
         if self._cnc.header != NULL:
             apy_cnc_close(&self._cnc)
 
@@ -223,6 +229,7 @@ cdef class Waiter:
     cdef readonly object result
     cdef readonly object error
     cdef readonly bint done
+    cdef object _callback
 
     def __cinit__(self):
         apy_wake_init(&self._wake)
@@ -233,6 +240,14 @@ cdef class Waiter:
         self.error = error
         self.done = True
         apy_wake_signal(&self._wake)
+        if self._callback is not None:
+            self._callback()
+
+    def on_done(self, callback):
+        """Call this, on the thread that completes it, or at once where it is done. One callback; None takes it back."""
+        self._callback = callback
+        if self.done and callback is not None:
+            callback()
 
     def wait(self, timeout_s=None):
         """Wait until complete was called; False when timeout_s passed first."""

@@ -139,7 +139,7 @@ cdef class MessageBatch:
     @property
     def session_ids(self):
         """Publisher's session of each message, int32."""
-        return self._column(self._open().session_ids, 4, b"i")
+        return self._column(<void *>apy_batch_session_ids(self._open()), 4, b"i")
 
     cdef object _log_of(self, int32_t index):
         # The log whose mapping the payload lies in.

@@ -204,13 +204,13 @@ cdef class BufferClaim:
     def commit(self):
         """Send the message."""
         self._check_open()
-        apy_claim_commit(self._frame)
+        apy_publication_commit(&(<PublicationBase>self._publication)._publication, self._frame)
         self._end()
 
     def abort(self):
         """Drop the message: its space becomes padding."""
         self._check_open()
-        apy_claim_abort(self._frame)
+        apy_publication_abort(&(<PublicationBase>self._publication)._publication, self._frame)
         self._end()
 
     def __enter__(self):
@@ -226,4 +226,4 @@ cdef class BufferClaim:
     def __dealloc__(self):
         # A claim that is never ended would block the stream for its subscribers.
         if self._frame != NULL and self._publication is not None and self._publication._generation == _generation:
-            apy_claim_abort(self._frame)
+            apy_publication_abort(&(<PublicationBase>self._publication)._publication, self._frame)

@@ -48,10 +48,14 @@ cdef class Image:
                f"source_identity={self.source_identity!r}, {state})"
 
     def _close(self):
+        apy_seat_leave(&self._reader.seat)
         apy_image_reader_close(&self._reader)
 
     def _release_log(self):
+        cdef SubscriptionBase subscription = self._subscription()
         self._log = None
+        if subscription is not None:
+            subscription._sweep()
 
     cdef object _poll(self, object handler, int limit, int64_t limit_position, bint is_controlled):
         cdef ClientLog log = self._log  # stays mapped while this runs

@@ -11,6 +11,7 @@ cdef class PublicationBase:
     cdef bint _is_busy
     cdef ClientLog _log
     cdef CncMapping _cnc
+    cdef _Wait _wait
     cdef PyObject *_last
     cdef object __weakref__
     cdef readonly str channel
@@ -41,6 +42,7 @@ cdef class PublicationBase:
         apy_publication_init(&self._publication, &log._log,
                              apy_counter_address(&core._cnc._cnc.counters, position_limit_id), is_exclusive)
         apy_publication_set_bell(&self._publication, core._cnc._cnc.ring.bell)
+        apy_publication_set_ringer(&self._publication, &core._cnc._ringer)
 
     def __cinit__(self, *args, **kwargs):
         self._publication.is_closed = 1
@@ -51,6 +53,9 @@ cdef class PublicationBase:
 
     def _mark_closed(self):
         apy_publication_close(&self._publication)
+        apy_seat_leave(&self._publication.seat)
+        if self._wait is not None:
+            self._wait.wake()
 
     def _release_log(self):
         self._log = None
@@ -263,6 +268,35 @@ cdef class PublicationBase:
             claim._publication = self
         return claim
 
+    cdef _Wait _waiting(self):
+        check_generation(self._generation)
+        if self._wait is None:
+            self._raise_if_over(APY_CLOSED if apy_publication_is_closed(&self._publication) else 0)
+            self._wait = new_wait(self._cnc)
+        return self._wait
+
+    def fileno(self):
+        """A descriptor for `select` and its kin: readable when the publication may take messages again.
+
+        Ask with `arm` before each sleep. It is open as long as this object. Raises PublicationClosed, OSError.
+        """
+        return self._waiting().fileno()
+
+    def arm(self):
+        """Announce a sleep on `fileno`: True, it becomes readable on need; False, an offer now need not be refused.
+
+        For the want of a subscriber or of window, that is. It may become readable with no reason. One waits at a
+        time; any thread may offer meanwhile. Raises as `fileno`.
+        """
+        cdef _Wait wait = self._waiting()
+        return not apy_publication_is_closed(&self._publication) \
+            and apy_wait_for_window(&wait._wait, &self._publication)
+
+    def disarm(self):
+        """Make the descriptor quiet again after it was readable, for loops that do not come to `arm` at once."""
+        cdef _Wait wait = self._waiting()
+        apy_waiter_drain(&wait._wait.waiter)
+
     @property
     def is_closed(self):
         """Whether it was closed, or its client or driver is gone."""
@@ -332,6 +366,11 @@ cdef class PublicationBase:
         """Address of the C publication, for native code; valid while this object is open."""
         check_generation(self._generation)
         return <size_t>&self._publication
+
+    @property
+    def native_handle(self):
+        """A `NativeHandle` for the functions of aeronpy.h; keep it as long as native code has its address."""
+        return publication_handle(self)
 
     def _append_padding(self, int32_t length):
         check_generation(self._generation)

@@ -7,6 +7,7 @@ cdef class _ImageList:
     # reads is unmapped meanwhile; the conductor puts a new one in its place.
     cdef apy_image_reader_t **_readers
     cdef int _count
+    cdef apy_image_set_t _set  # the same for native polls
     cdef tuple _images
     cdef tuple _logs
 
@@ -20,6 +21,8 @@ cdef class _ImageList:
         self._count = <int>len(images)
         for i in range(self._count):
             self._readers[i] = &(<Image>images[i])._reader
+        self._set.readers = self._readers
+        self._set.count = self._count
 
     def __dealloc__(self):
         free(self._readers)
@@ -36,7 +39,11 @@ cdef class SubscriptionBase:
     cdef bint _is_closed
     cdef CncMapping _cnc
     cdef _BatchStore _store
+    cdef _Wait _wait
     cdef FragmentAssembler _batch_assembler
+    cdef apy_native_subscription_t _native
+    cdef bint _is_native  # from when on native code may poll
+    cdef list _past       # image lists that a native poll may still read, each with its turn
     cdef object __weakref__
     cdef readonly str channel
     cdef readonly int32_t stream_id
@@ -46,6 +53,9 @@ cdef class SubscriptionBase:
     def __cinit__(self, *args, **kwargs):
         self._list = _ImageList(())
         self._dispatch = _Dispatch()
+        self._past = []
+        apy_native_subscription_init(&self._native, &self._list._set, <int32_t *>&self._dispatch.is_busy,
+                                     <int32_t *>&self._dispatch.image_polls, &self._assembler()._assembler)
         self._generation = _generation
         self._is_closed = True
 
@@ -60,13 +70,35 @@ cdef class SubscriptionBase:
         self.channel_status_id = channel_status_id
 
     def _set_images(self, tuple images not None):
-        self._list = _ImageList(images)
-        apy_fetch_add_i32(&self._changes, 1)
+        self._replace(_ImageList(images))
 
     def _mark_closed(self):
         self._is_closed = True
-        self._list = _ImageList(())
+        apy_native_subscription_close(&self._native)
+        self._replace(_ImageList(()))
+
+    cdef int _replace(self, _ImageList images) except -1:
+        cdef _ImageList before = self._list
+        cdef int64_t turn
+        self._list = images
+        turn = apy_native_subscription_set(&self._native, &images._set)
+        if self._is_native:
+            self._past.append((turn, before))
+            self._sweep()
         apy_fetch_add_i32(&self._changes, 1)
+        if self._wait is not None:
+            self._wait.wake()
+        return 0
+
+    cdef int _sweep(self) except -1:
+        # Let go of the images that no native poll can be reading any more. Others may be at it as well.
+        cdef list kept = []
+        cdef list past = self._past
+        self._past = kept
+        for turn, images in past:
+            if not apy_native_subscription_is_past(&self._native, turn):
+                self._past.append((turn, images))
+        return 0
 
     cdef inline int _poll(self, object handler, int limit, bint is_controlled) except -1:
         cdef _ImageList images = self._list
@@ -126,35 +158,19 @@ cdef class SubscriptionBase:
         """Whether a poll of it or of an image runs now, or a batch is open."""
         return self._dispatch.is_busy or self._dispatch.image_polls > 0
 
-    def poll_native(self, size_t handler, size_t context=0, int fragment_limit=10, *, bint assemble=False):
+    def poll_native(self, handler, context=0, int fragment_limit=10, *, bint assemble=False, bint controlled=False):
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many.
 
-        ``handler`` is the address of a ``void (*)(void *context, const uint8_t *buffer, size_t length,
-        const apy_header_t *header)``. It must not touch Python. With ``assemble`` it gets whole messages.
+        ``handler`` is an ``aeronpy_fragment_fn`` of aeronpy.h, or with ``controlled`` an ``aeronpy_controlled_fn``: its
+        address, or the pointer that cffi, ctypes or Numba gives; ``context`` likewise. It must not touch Python. With
+        ``assemble`` it gets whole messages. Raises StateError while it is polled otherwise, CorruptError, TooLongError.
         """
-        cdef _ImageList images = self._list
-        cdef apy_assembling_t assembling
-        cdef int fragments
-        check_generation(self._generation)
-        if handler == 0:
-            raise _errors.ArgumentError("the handler's address is 0")
-        self._dispatch.claim()
-        if assemble:
-            assembling.assembler = &self._assembler()._assembler
-            assembling.handler = <apy_fragment_fn>handler
-            assembling.context = <void *>context
-            assembling.error = 0
-            with nogil:
-                fragments = apy_images_poll(images._readers, images._count, &self._next, apy_assembling_handler,
-                                            &assembling, fragment_limit)
-        else:
-            with nogil:
-                fragments = apy_images_poll(images._readers, images._count, &self._next, <apy_fragment_fn>handler,
-                                            <void *>context, fragment_limit)
-        self._dispatch.release()
-        if assemble:
-            check(assembling.error)
-        return check(fragments)
+        return native_poll(self, native_pointer(handler), native_pointer(context), fragment_limit, assemble, controlled)
+
+    @property
+    def native_handle(self):
+        """A `NativeHandle` for the functions of aeronpy.h; keep it as long as native code has its address."""
+        return subscription_handle(self)
 
     cdef FragmentAssembler _assembler(self):
         if self._batch_assembler is None:
@@ -192,8 +208,74 @@ cdef class SubscriptionBase:
         batch._begin(self, store, images)
         return batch
 
-    def wait(self, timeout_s=None, str idle="backoff"):
-        """Sleep without the GIL until there is something to poll; False when timeout_s passed, or once closed."""
+    cdef _Wait _waiting(self):
+        check_generation(self._generation)
+        if self._wait is None:
+            if self._is_closed:
+                raise _errors.StateError(f"the subscription on {self.channel} stream {self.stream_id} is closed")
+            self._wait = new_wait(self._cnc)
+        return self._wait
+
+    def fileno(self):
+        """A descriptor for `select` and its kin: readable when there may be something to poll.
+
+        Ask with `arm` before each sleep. It is open as long as this object. Raises StateError where the subscription
+        was closed before it was first asked for, OSError.
+        """
+        return self._waiting().fileno()
+
+    def arm(self):
+        """Announce a sleep on `fileno`: True, it becomes readable on need; False, there is something to poll now.
+
+        The need may also be an image that came or went, or the end of this subscription (False from then on), and at
+        times there is none. Where the driver or a publisher is not ours, it becomes readable after 0.1 to 16 ms,
+        longer while nothing comes. One thread at a time. Raises as `fileno`.
+        """
+        cdef _Wait wait = self._waiting()
+        cdef _ImageList images = self._list
+        return not self._is_closed and apy_wait_for_images(&wait._wait, images._readers, images._count)
+
+    def disarm(self):
+        """Make the descriptor quiet again after it was readable, for loops that do not come to `arm` at once."""
+        cdef _Wait wait = self._waiting()
+        apy_waiter_drain(&wait._wait.waiter)
+
+    cdef object _sleep(self, int64_t timeout_ns):
+        cdef apy_clock_t clock = apy_clock_system()
+        cdef int64_t started_ns = apy_nano_time(&clock)
+        cdef int64_t left_ns = timeout_ns
+        cdef _ImageList images
+        cdef _Wait wait = None
+        cdef int looks = 0
+        while True:
+            images = self._list
+            if apy_images_are_ready(images._readers, images._count):
+                return True
+            if self._is_closed or left_ns <= 0:
+                return False
+            if looks < LOOKS_BEFORE_SLEEP:  # what comes at once is not worth a sleep
+                looks += 1
+                with nogil:
+                    sched_yield()
+            else:
+                if wait is None:
+                    wait = self._waiting()
+                if self.arm():
+                    wait.sleep(left_ns)
+            left_ns = timeout_ns - (apy_nano_time(&clock) - started_ns)
+
+    def wait(self, timeout_s=None, idle=None):
+        """Sleep without the GIL until there is something to poll; False when timeout_s passed, or once closed.
+
+        It is woken on need, as by `arm`; or looks by itself in the rhythm of an idle strategy of this name. One thread
+        at a time. Raises ArgumentError for names that are none, OSError where descriptors are used up.
+        """
+        check_generation(self._generation)
+        if idle is None:
+            return self._sleep(nanoseconds(timeout_s))
+        return self._wait_idling(timeout_s, idle)
+
+    cdef object _wait_idling(self, timeout_s, str idle):
         cdef apy_clock_t clock = apy_clock_system()
         cdef int64_t timeout_ns = nanoseconds(timeout_s)
         cdef int64_t started_ns = apy_nano_time(&clock)
@@ -203,7 +285,6 @@ cdef class SubscriptionBase:
         cdef _ImageList images
         cdef int32_t changes
         cdef bint is_ready
-        check_generation(self._generation)
         check(apy_idle_init(&strategy, idle_text, NULL))
         while True:
             images = self._list

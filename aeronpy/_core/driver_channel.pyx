@@ -45,3 +45,13 @@ def interfaces():
         host = text[:length].decode("ascii").rsplit(":", 1)[0].strip("[]")
         addresses.append((found[i].name.decode(), host, found[i].prefix_length, found[i].index, found[i].flags))
     return addresses
+
+
+def socket_buffer_length(bint is_send, int wanted=0):
+    """What the system makes of a length of a UDP socket's buffer, to send or to receive; 0 asks for the default.
+
+    Raises OSError where there can be no socket.
+    """
+    cdef int length = 0
+    check(apy_socket_buffer_length(is_send, wanted, &length))
+    return length

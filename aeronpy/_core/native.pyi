@@ -278,6 +278,8 @@ class Waiter:
     @property
     def done(self) -> bool: ...
     def complete(self, result: object, error: BaseException | None = None) -> None: ...
+    def on_done(self, callback: Callable[[], object] | None) -> None:
+        """Call this, on the thread that completes it, or at once where it is done. One callback; None takes it back."""
     def wait(self, timeout_s: float | None = None) -> bool: ...
 
 @final
@@ -524,6 +526,12 @@ class PublicationBase:
     def channel_status_id(self) -> int: ...
     @property
     def mtu_length(self) -> int: ...
+    def fileno(self) -> int:
+        """A descriptor for `select` and its kin: readable when the publication may take messages again."""
+    def arm(self) -> bool:
+        """Announce a sleep on `fileno`: True, it becomes readable on need; False, an offer now need not be refused."""
+    def disarm(self) -> None:
+        """Make the descriptor quiet again after it was readable, for loops that do not come to `arm` at once."""
     @property
     def is_closed(self) -> bool: ...
     @property
@@ -548,6 +556,9 @@ class PublicationBase:
     def position_bits_to_shift(self) -> int: ...
     @property
     def native_address(self) -> int: ...
+    @property
+    def native_handle(self) -> NativeHandle:
+        """A `NativeHandle` for the functions of aeronpy.h; keep it as long as native code has its address."""
     def offer(self, buffer: _Readable, *more: _Readable, reserved_value: _ReservedValue = None) -> int | OfferResult:
         """Append a message made of one or several buffers; returns the new position or an `OfferResult`."""
     def send(
@@ -719,12 +730,45 @@ class SubscriptionBase:
         """As of each image in turn, each with the full limit; returns the bytes of all."""
     def raw_poll(self, handler: _RawBlockHandler, block_length_limit: int) -> int:
         """As of each image in turn, each with the full limit; returns the bytes of all."""
-    def poll_native(self, handler: int, context: int = 0, fragment_limit: int = 10, *, assemble: bool = False) -> int:
+    def poll_native(
+        self,
+        handler: object,
+        context: object = 0,
+        fragment_limit: int = 10,
+        *,
+        assemble: bool = False,
+        controlled: bool = False,
+    ) -> int:
         """Call a native function for up to fragment_limit fragments, without the GIL; returns how many."""
+    @property
+    def native_handle(self) -> NativeHandle:
+        """A `NativeHandle` for the functions of aeronpy.h; keep it as long as native code has its address."""
     def poll_batch(self, messages_max: int = 4096) -> MessageBatch:
         """Take up to messages_max whole messages in one crossing; returns a `MessageBatch`, to be closed."""
-    def wait(self, timeout_s: float | None = None, idle: str = "backoff") -> bool:
+    def fileno(self) -> int:
+        """A descriptor for `select` and its kin: readable when there may be something to poll."""
+    def arm(self) -> bool:
+        """Announce a sleep on `fileno`: True, it becomes readable on need; False, there is something to poll now."""
+    def disarm(self) -> None:
+        """Make the descriptor quiet again after it was readable, for loops that do not come to `arm` at once."""
+    def wait(self, timeout_s: float | None = None, idle: str | None = None) -> bool:
         """Sleep without the GIL until there is something to poll; False when timeout_s passed, or once closed."""
+
+_C_API: object  # the capsule of aeronpy.h's table
+
+def native_api_address() -> int:
+    """Address of the table of aeronpy.h, which lives as long as the process."""
+
+@final
+class NativeHandle:
+    """A publication or subscription as the functions of aeronpy.h take it: hand on its `address`, and keep this."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __index__(self) -> int: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def is_closed(self) -> bool: ...
 
 # --- driver ---
 
@@ -859,6 +903,7 @@ class IpcPublicationCore(_Subscribable):
     def reject(self) -> None:
         """Drop its subscribers and take none until the cool-down is over."""
 
+def socket_buffer_length(is_send: bool, wanted: int = 0) -> int: ...
 def interfaces() -> list[tuple[str, str, int, int, int]]:
     """Addresses of this machine: ``(name, address text without port, prefix length, index, flags)``."""
 

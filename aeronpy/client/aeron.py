@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 import weakref
 from os import PathLike
@@ -307,7 +306,7 @@ class Aeron:
         version = self.counters_reader.info(_CONTROL_PROTOCOL_COUNTER)
         is_known = version is not None and (version.type_id, version.registration_id) == (0, _CONTROL_PROTOCOL_COUNTER)
         if version is None or not is_known or version.value < _SESSION_ID_VERSION:
-            return random.randint(-(1 << 31), (1 << 31) - 1)
+            return int.from_bytes(os.urandom(4), "little", signed=True)
         return self._finish(int, self._adds.session_id(stream_id))
 
     # --- handlers ---

@@ -6,7 +6,6 @@ time: a stalled interpreter delays what happens here, and nothing else.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 import weakref
@@ -24,9 +23,10 @@ from aeronpy.client.logs import Logs
 from aeronpy.client.publication import ExclusivePublication, Publication
 from aeronpy.client.subscription import Subscription
 from aeronpy.errors import AeronError, ChannelEndpointError, RegistrationError, StateError
+from aeronpy.loggers import logger_of
 from aeronpy.protocol import CommandType, ErrorCode, ReplyType
 
-_log: Final = logging.getLogger("aeronpy")
+_log: Final = logger_of("aeronpy")
 
 EXPLICIT_CLOSE_LINGER_NS: Final = 1_000_000_000
 THREAD_NAME: Final = "aeron-client-conductor"

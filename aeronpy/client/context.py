@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -215,6 +214,8 @@ class Context(config.Settings):
 
 def _resolve(name: str) -> Callable[[str], None]:
     try:
+        import pkgutil
+
         found = pkgutil.resolve_name(name)
     except (ValueError, ImportError, AttributeError) as error:
         raise ArgumentError(f"agent_on_start_function is {name!r}: {error}; give package.module:function") from error

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
 import struct
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from aeronpy.errors import CorruptError
 
@@ -102,8 +100,7 @@ def _fields(layout: str, body: bytes) -> tuple[int, ...]:
     return struct.unpack_from(layout, body)
 
 
-@dataclass(frozen=True, slots=True)
-class PublicationReady:
+class PublicationReady(NamedTuple):
     """ON_PUBLICATION_READY and ON_EXCLUSIVE_PUBLICATION_READY."""
 
     correlation_id: int
@@ -122,8 +119,7 @@ class PublicationReady:
         return cls(correlation_id, registration_id, session, stream, limit_id, status_id, path)
 
 
-@dataclass(frozen=True, slots=True)
-class AvailableImage:
+class AvailableImage(NamedTuple):
     """ON_AVAILABLE_IMAGE."""
 
     correlation_id: int
@@ -144,8 +140,7 @@ class AvailableImage:
         return cls(correlation_id, session, stream, subscription_id, position_id, path, source)
 
 
-@dataclass(frozen=True, slots=True)
-class PublicationError:
+class PublicationError(NamedTuple):
     """An error frame that came for a publication: which destination, session and receiver, and what it says.
 
     ``registration_id`` is the publication's original one; ids that do not apply are -1.
@@ -167,6 +162,8 @@ class PublicationError:
         registration, destination_id, session, stream, receiver, tag, family, port = _fields("<qqiiqqhH", body)
         (code,) = _fields("<60xi", body)
         source = ""
+        if family:
+            import ipaddress
         if family == 1:
             source = f"{ipaddress.IPv4Address(body[44:48])}:{port}"
         elif family == 2:

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Final
 
+from aeronpy import __version__
 
-def _installed() -> str:
-    try:
-        return metadata.version("aeronpy")
-    except metadata.PackageNotFoundError:
-        return "0.1.0"
-
-
-VERSION: Final = _installed()
+VERSION: Final = __version__

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import shutil
-from datetime import datetime
 from typing import Final
 
 from aeronpy._core import native
 from aeronpy.errors import ActiveError, AeronError, StateError, VersionError
+from aeronpy.loggers import logger_of
 
 CNC_FILE: Final = "cnc.dat"
 LOSS_REPORT_FILE: Final = "loss-report.dat"
 PUBLICATIONS: Final = "publications"
 IMAGES: Final = "images"
+WAITERS: Final = "waiters"  # sockets of clients that sleep; made by the first of them
 
-_log: Final = logging.getLogger(__name__)
+_log: Final = logger_of(__name__)
 
 
 def prepare(path: str, *, timeout_ms: int, delete_on_start: bool, warn_if_exists: bool, permissions: int) -> None:
@@ -31,16 +30,25 @@ def prepare(path: str, *, timeout_ms: int, delete_on_start: bool, warn_if_exists
         if not delete_on_start:
             _refuse_active(path, timeout_ms, warn_if_exists)
             _save_errors(path)
+        import shutil
+
         shutil.rmtree(path)
     os.makedirs(path, mode=permissions)
     for name in (PUBLICATIONS, IMAGES):
         os.mkdir(os.path.join(path, name), mode=permissions)
 
 
+def remove(path: str) -> None:
+    """Delete a directory with all that is in it, as far as that can be done."""
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def _refuse_foreign(path: str) -> None:
     """A directory without a CnC file that holds other things is somebody's mistake, and not ours to delete."""
     names = set(os.listdir(path))
-    foreign = names - {LOSS_REPORT_FILE, PUBLICATIONS, IMAGES}
+    foreign = names - {LOSS_REPORT_FILE, PUBLICATIONS, IMAGES, WAITERS}
     if CNC_FILE not in names and foreign:
         raise StateError(
             f"{path} is no Aeron directory: it holds {', '.join(sorted(foreign)[:3])}; give another aeron_dir"
@@ -75,6 +83,8 @@ def _save_errors(path: str) -> None:
         return  # no driver was ever ready here
     if not entries:
         return
+    from datetime import datetime
+
     now = datetime.now().astimezone()
     stamp = f"{now:%Y-%m-%d %H-%M-%S}.{now.microsecond // 1000:03d}{now:%z}"
     target = f"{path.rstrip('/')}-{stamp}-error.log"
@@ -87,6 +97,8 @@ def _save_errors(path: str) -> None:
 
 
 def _local_time(epoch_ms: int) -> str:
+    from datetime import datetime
+
     return datetime.fromtimestamp(epoch_ms / 1000).astimezone().isoformat(timespec="milliseconds")
 
 

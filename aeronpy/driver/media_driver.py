@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
-import logging
 import os
-import shutil
-import tempfile
 import threading
-import uuid
 import weakref
 from typing import Any, ClassVar, Final, Self
 
 from aeronpy import __version__
 from aeronpy._core.native import DriverCore
+from aeronpy.config import default_aeron_dir
 from aeronpy.diagnosis import diagnosed
 from aeronpy.driver import directory, system_counters
 from aeronpy.driver.conductor import resource_agent
@@ -21,8 +17,9 @@ from aeronpy.driver.conductor.conductor import DriverConductor
 from aeronpy.driver.settings import start_checks
 from aeronpy.driver.settings.context import MS, MediaDriverContext, ThreadingMode
 from aeronpy.errors import StateError
+from aeronpy.loggers import logger_of
 
-_log: Final = logging.getLogger(__name__)
+_log: Final = logger_of(__name__)
 
 
 class _Running:
@@ -77,7 +74,7 @@ class _Running:
             self.conductor.close()
             self.core.close()
             if self.context.dir_delete_on_shutdown:
-                shutil.rmtree(self.directory, ignore_errors=True)
+                directory.remove(self.directory)
             self.terminated.set()
         if interrupt is not None:
             raise interrupt
@@ -147,7 +144,7 @@ class MediaDriver:
                 return cls(_Running(context, threading.Event()))
             except BaseException:
                 if context.dir_delete_on_shutdown:
-                    shutil.rmtree(context.directory, ignore_errors=True)
+                    directory.remove(context.directory)
                 raise
 
     @classmethod
@@ -218,9 +215,4 @@ class MediaDriver:
 
 
 def _random_directory() -> str:
-    base = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
-    try:
-        user = os.environ.get("USER") or getpass.getuser()
-    except (KeyError, OSError):
-        user = "default"
-    return os.path.join(base, f"aeron-{user}-{uuid.uuid4()}")
+    return f"{default_aeron_dir()}-{os.urandom(16).hex()}"

@@ -22,6 +22,7 @@ CNC_FILE: Final = "cnc.dat"
 LOSS_REPORT_FILE: Final = "loss-report.dat"
 PUBLICATIONS: Final = "publications"
 IMAGES: Final = "images"
+WAITERS: Final = "waiters"
 BLOCK_BYTES: Final = 512  # what st_blocks counts, whatever the file system's own blocks are
 _MEMORY_FILE_SYSTEMS: Final = frozenset({"tmpfs", "ramfs", "hugetlbfs"})
 

@@ -5,6 +5,8 @@
 
 #include "apy/atomic.h"
 
+#define RING_AGAIN_NS INT64_C(100000)
+
 static apy_call_fn load_function(const apy_call_slot_t *slot)
 {
     return atomic_load_explicit((const _Atomic(apy_call_fn) *)&slot->function, memory_order_acquire);
@@ -34,9 +36,12 @@ int apy_call_slot_call(apy_call_slot_t *slot, apy_call_fn function, void *owner,
     }
     slot->argument = argument;
     store_function(slot, function);
-    while (!apy_wake_wait(&slot->done, INT64_C(1000000000))) {
+    do {
+        if (slot->bell != NULL) {
+            apy_doorbell_wake(slot->bell); /* again and again: it may have been on its way to sleep */
+        }
         /* the server is busy with its duty cycle; it always comes */
-    }
+    } while (!apy_wake_wait(&slot->done, RING_AGAIN_NS));
     return slot->result < 0 ? apy_fail(slot->result, "%s", slot->error_text) : slot->result;
 }
 

@@ -33,3 +33,10 @@ void apy_doorbell_ring(apy_doorbell_t *bell)
         (void)syscall(SYS_futex, &bell->state, FUTEX_WAKE, 1, NULL, NULL, 0);
     }
 }
+
+void apy_doorbell_wake(apy_doorbell_t *bell)
+{
+    if (apy_cas_i32(&bell->state, ASLEEP, QUIET)) {
+        (void)syscall(SYS_futex, &bell->state, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}

@@ -136,9 +136,6 @@ int apy_mapping_create(apy_mapping_t *mapping, const char *path, size_t length, 
         unlink(path);
         return rc;
     }
-    if (!sparse) {
-        apy_mapping_touch(&made);
-    }
     *mapping = made;
     return APY_OK;
 }

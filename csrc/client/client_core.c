@@ -369,12 +369,16 @@ void apy_client_core_free(apy_client_core_t *core)
     pthread_mutex_destroy(&core->lock);
 }
 
-/* A duty cycle and the sleep behind it, from which a command wakes the thread. */
+/* A duty cycle and the sleep behind it, from which a driver of ours wakes the thread, or those who wait for another. */
 static int work_and_sleep(void *state)
 {
     apy_client_core_t *core = state;
     const int work = apy_client_core_do_work(core);
-    if (work == 0 && !apy_load_acquire_i32(&core->is_stopping)) {
+    if (work == 0 && apy_broadcast_sleep_begin(&core->receiver)) {
+        if (!apy_load_acquire_i32(&core->is_stopping)) {
+            apy_broadcast_sleep(&core->receiver, core->params.idle_sleep_ns);
+        }
+    } else if (work == 0 && !apy_load_acquire_i32(&core->is_stopping)) {
         const bool is_awaited = apy_load_acquire_i32(&core->awaited_count) > 0;
         (void)apy_wake_wait(&core->nudge, is_awaited ? AWAITING_SLEEP_NS : core->params.idle_sleep_ns);
     }
@@ -400,6 +404,9 @@ int apy_client_core_start(apy_client_core_t *core, const apy_idle_t *idle)
 void apy_client_core_stop(apy_client_core_t *core)
 {
     apy_store_release_i32(&core->is_stopping, 1);
+    if (core->runner.is_started) { /* else the driver's file may be unmapped already */
+        apy_broadcast_wake(&core->receiver);
+    }
     apy_wake_signal(&core->nudge);
     apy_agent_runner_stop(&core->runner);
 }
@@ -409,7 +416,11 @@ int apy_client_core_command(apy_client_core_t *core, int32_t type, const void *b
     if (apy_load_acquire_i32(&core->is_terminated)) {
         return apy_fail(APY_E_STATE, "the client conductor is closed or terminating");
     }
-    return apy_mpsc_ring_write(&core->cnc->ring, type, body, length);
+    const int rc = apy_mpsc_ring_write(&core->cnc->ring, type, body, length);
+    if (rc >= 0) {
+        apy_doorbell_wake(core->cnc->ring.bell);
+    }
+    return rc;
 }
 
 void apy_client_core_await(apy_client_core_t *core, int32_t delta)

@@ -3,13 +3,19 @@
 #include "apy/error.h"
 #include "apy/term_scan.h"
 
-/* Where a poll begins: the current term, and how far it may go. */
+/* Where a poll is, and how far it may go: addresses in one term, which bias turns into positions. */
 typedef struct cursor {
-    const uint8_t *term;
-    int64_t start;
-    int32_t start_offset, offset, end;
+    const uint8_t *at;
+    const uint8_t *end;      /* no frame is begun from here on */
+    const uint8_t *term_end; /* none goes past this */
+    int64_t bias;
     int32_t term_id;
 } cursor_t;
+
+static inline int64_t position_at(const cursor_t *cursor, const uint8_t *at)
+{
+    return cursor->bias + (int64_t)(intptr_t)at;
+}
 
 void apy_image_reader_init(apy_image_reader_t *reader, const apy_log_t *log, int32_t session_id, int64_t *position)
 {
@@ -23,6 +29,7 @@ void apy_image_reader_init(apy_image_reader_t *reader, const apy_log_t *log, int
     for (int i = 0; i < APY_PARTITIONS; i++) {
         reader->terms[i] = log->terms[i];
     }
+    reader->term_begin = INT64_MAX; /* of no position */
 }
 
 static bool is_revoked_now(const apy_image_reader_t *reader)
@@ -40,26 +47,52 @@ void apy_image_reader_close(apy_image_reader_t *reader)
     }
 }
 
-static inline bool cursor_from(const apy_image_reader_t *reader, cursor_t *cursor, int64_t start,
-                               int64_t limit_position)
+/* false: there is nothing before the limit. */
+static inline bool cursor_in(const apy_image_reader_t *reader, cursor_t *cursor, const uint8_t *term,
+                             int64_t term_begin, int32_t term_id, int64_t start, int64_t limit_position)
 {
-    if (start < 0 || start >= limit_position) {
+    cursor->at = term + (start - term_begin);
+    cursor->term_end = cursor->end = term + reader->term_length;
+    cursor->bias = term_begin - (int64_t)(intptr_t)term;
+    cursor->term_id = term_id;
+    if (__builtin_expect(limit_position - start < cursor->end - cursor->at, 0)) {
+        cursor->end = cursor->at + (limit_position - start);
+    }
+    return cursor->at < cursor->end;
+}
+
+/* From any position, without a trace in the reader. */
+static bool cursor_from(const apy_image_reader_t *reader, cursor_t *cursor, int64_t start, int64_t limit_position)
+{
+    const int32_t term_id = (int32_t)((uint32_t)reader->initial_term_id + (uint32_t)(start >> reader->shift));
+    return start >= 0 &&
+           cursor_in(reader, cursor, reader->terms[apy_position_partition(start, reader->shift)],
+                     start - apy_position_offset(start, reader->term_length), term_id, start, limit_position);
+}
+
+static __attribute__((noinline, cold)) bool enter_term(apy_image_reader_t *reader, int64_t start)
+{
+    if (start < 0) {
         return false;
     }
-    cursor->start = start;
-    cursor->start_offset = cursor->offset = apy_position_offset(start, reader->term_length);
-    cursor->term = reader->terms[apy_position_partition(start, reader->shift)];
-    cursor->term_id = (int32_t)((uint32_t)reader->initial_term_id + (uint32_t)(start >> reader->shift));
-    const int64_t left = limit_position - start;
-    const int32_t left_in_term = reader->term_length - cursor->offset;
-    cursor->end = left < left_in_term ? cursor->offset + (int32_t)left : reader->term_length;
+    reader->term = reader->terms[apy_position_partition(start, reader->shift)];
+    reader->term_begin = start - apy_position_offset(start, reader->term_length);
+    reader->term_id = (int32_t)((uint32_t)reader->initial_term_id + (uint32_t)(start >> reader->shift));
     return true;
 }
 
-static inline bool cursor_at(const apy_image_reader_t *reader, cursor_t *cursor, int64_t limit_position)
+/* For the polls: from the reader's position, in the term that it last was in, if it still is. */
+static inline bool cursor_at(apy_image_reader_t *reader, cursor_t *cursor, int64_t limit_position)
 {
-    return !apy_load_acquire_i32(&reader->is_closed) &&
-           cursor_from(reader, cursor, apy_load_relaxed_i64(reader->position), limit_position);
+    if (apy_load_acquire_i32(&reader->is_closed)) {
+        return false;
+    }
+    const int64_t start = apy_load_relaxed_i64(reader->position);
+    if (__builtin_expect((uint64_t)start - (uint64_t)reader->term_begin >= (uint64_t)reader->term_length, 0) &&
+        !enter_term(reader, start)) {
+        return false;
+    }
+    return cursor_in(reader, cursor, reader->term, reader->term_begin, reader->term_id, start, limit_position);
 }
 
 /*
@@ -68,74 +101,75 @@ static inline bool cursor_at(const apy_image_reader_t *reader, cursor_t *cursor,
  */
 static inline int32_t published_length(const cursor_t *cursor)
 {
-    const apy_frame_t *frame = (const apy_frame_t *)(const void *)(cursor->term + cursor->offset);
+    const apy_frame_t *frame = (const apy_frame_t *)(const void *)cursor->at;
     const int32_t length = apy_load_acquire_i32(&frame->length);
     return length > 0 && frame->term_id == cursor->term_id ? length : 0;
 }
 
 /* A length that no frame here can have: less than a header, or past the end of the term. */
-static inline bool is_corrupt(int32_t length, int32_t left)
+static inline bool is_corrupt(const cursor_t *cursor, int32_t length)
 {
-    return (uint32_t)(length - APY_FRAME_HEADER) > (uint32_t)(left - APY_FRAME_HEADER);
+    return (uint32_t)(length - APY_FRAME_HEADER) > (uint64_t)(cursor->term_end - cursor->at - APY_FRAME_HEADER);
 }
 
-static __attribute__((noinline, cold)) int fail_corrupt(const apy_image_reader_t *reader, const cursor_t *cursor,
+/* Takes no cursor: one whose address went out would live in memory all through the poll. */
+static __attribute__((noinline, cold)) int fail_corrupt(const apy_image_reader_t *reader, int64_t position,
                                                         int32_t length)
 {
     return apy_fail(APY_E_CORRUPT, "session %d: a frame of %d bytes at term offset %d of %d, position %lld",
-                    reader->session_id, length, cursor->offset, reader->term_length,
-                    (long long)(cursor->start + cursor->offset - cursor->start_offset));
+                    reader->session_id, length, apy_position_offset(position, reader->term_length), reader->term_length,
+                    (long long)position);
 }
 
-static inline void store_position(apy_image_reader_t *reader, const cursor_t *cursor)
+static inline void store_position(apy_image_reader_t *reader, const cursor_t *cursor, const uint8_t *start)
 {
     /* Once closed, the counter may be somebody else's. */
-    if (cursor->offset > cursor->start_offset && !apy_load_acquire_i32(&reader->is_closed)) {
-        apy_store_release_i64(reader->position, cursor->start + cursor->offset - cursor->start_offset);
+    if (cursor->at > start && !apy_load_acquire_i32(&reader->is_closed)) {
+        apy_store_release_i64(reader->position, position_at(cursor, cursor->at));
     }
 }
 
 /* One loop for both polls; inlined with its handler's kind known, so that neither pays for the other. */
-static inline __attribute__((always_inline)) int poll_fragments(apy_image_reader_t *reader, apy_fragment_fn handler,
-                                                                apy_controlled_fn controlled, void *context, int limit,
-                                                                int64_t limit_position)
+static inline __attribute__((always_inline)) int poll_fragments(apy_image_reader_t *reader, bool is_controlled,
+                                                                apy_fragment_fn handler, apy_controlled_fn controlled,
+                                                                void *context, int limit, int64_t limit_position)
 {
     cursor_t cursor;
     if (!cursor_at(reader, &cursor, limit_position)) {
         return 0;
     }
     apy_header_t header = {.image = reader};
+    const uint8_t *stored = cursor.at;
     int fragments = 0;
     int rc = 0;
 
-    while (fragments < limit && cursor.offset < cursor.end && !apy_load_acquire_i32(&reader->is_closed)) {
-        const apy_frame_t *frame = (const apy_frame_t *)(const void *)(cursor.term + cursor.offset);
+    while (fragments < limit && cursor.at < cursor.end && !apy_load_acquire_i32(&reader->is_closed)) {
+        const apy_frame_t *frame = (const apy_frame_t *)(const void *)cursor.at;
         const int32_t length = published_length(&cursor);
         if (length == 0) {
             break;
         }
-        if (__builtin_expect(is_corrupt(length, reader->term_length - cursor.offset), 0)) {
-            rc = fail_corrupt(reader, &cursor, length);
+        if (__builtin_expect(is_corrupt(&cursor, length), 0)) {
+            rc = fail_corrupt(reader, position_at(&cursor, cursor.at), length);
             break;
         }
-        const int32_t before = cursor.offset;
-        cursor.offset += apy_frame_span(length);
+        cursor.at += apy_frame_span(length);
         if (frame->type == APY_FRAME_PAD) {
             continue;
         }
         fragments++;
         header.frame = frame;
-        header.position = cursor.start + cursor.offset - cursor.start_offset;
+        header.position = position_at(&cursor, cursor.at);
         const uint8_t *payload = (const uint8_t *)frame + APY_FRAME_HEADER;
         const size_t payload_length = (size_t)length - APY_FRAME_HEADER;
-        if (handler != NULL) {
+        if (!is_controlled) {
             handler(context, payload, payload_length, &header);
             continue;
         }
 
         const apy_action_t action = controlled(context, payload, payload_length, &header);
         if (action == APY_ACTION_ABORT) {
-            cursor.offset = before;
+            cursor.at = (const uint8_t *)frame;
             fragments--;
             break;
         }
@@ -143,25 +177,24 @@ static inline __attribute__((always_inline)) int poll_fragments(apy_image_reader
             break;
         }
         if (action == APY_ACTION_COMMIT) {
-            store_position(reader, &cursor);
-            cursor.start += cursor.offset - cursor.start_offset;
-            cursor.start_offset = cursor.offset;
+            store_position(reader, &cursor, stored);
+            stored = cursor.at;
         }
     }
-    store_position(reader, &cursor);
+    store_position(reader, &cursor, stored);
     return fragments > 0 ? fragments : rc;
 }
 
 int apy_image_reader_poll(apy_image_reader_t *reader, apy_fragment_fn handler, void *context, int limit,
                           int64_t limit_position)
 {
-    return poll_fragments(reader, handler, NULL, context, limit, limit_position);
+    return poll_fragments(reader, false, handler, NULL, context, limit, limit_position);
 }
 
 int apy_image_reader_controlled_poll(apy_image_reader_t *reader, apy_controlled_fn handler, void *context, int limit,
                                      int64_t limit_position)
 {
-    return poll_fragments(reader, NULL, handler, context, limit, limit_position);
+    return poll_fragments(reader, true, NULL, handler, context, limit, limit_position);
 }
 
 static int check_position(const apy_image_reader_t *reader, int64_t position)
@@ -192,18 +225,18 @@ int64_t apy_image_reader_controlled_peek(apy_image_reader_t *reader, int64_t ini
     apy_header_t header = {.image = reader};
     int64_t reached = initial_position;
 
-    while (cursor.offset < cursor.end && !apy_load_acquire_i32(&reader->is_closed)) {
-        const apy_frame_t *frame = (const apy_frame_t *)(const void *)(cursor.term + cursor.offset);
+    while (cursor.at < cursor.end && !apy_load_acquire_i32(&reader->is_closed)) {
+        const apy_frame_t *frame = (const apy_frame_t *)(const void *)cursor.at;
         const int32_t length = published_length(&cursor);
         if (length == 0) {
             break;
         }
-        if (is_corrupt(length, reader->term_length - cursor.offset)) {
-            const int failure = fail_corrupt(reader, &cursor, length);
+        if (is_corrupt(&cursor, length)) {
+            const int failure = fail_corrupt(reader, position_at(&cursor, cursor.at), length);
             return reached > initial_position ? reached : failure;
         }
-        cursor.offset += apy_frame_span(length);
-        header.position = cursor.start + cursor.offset - cursor.start_offset;
+        cursor.at += apy_frame_span(length);
+        header.position = position_at(&cursor, cursor.at);
         if (frame->type == APY_FRAME_PAD) {
             reached = header.position;
             continue;
@@ -237,43 +270,42 @@ int apy_image_reader_set_position(apy_image_reader_t *reader, int64_t new_positi
     return 1;
 }
 
-/* The run's frames were walked by their lengths alone: none may leave the term. */
-static int32_t block_length(const apy_image_reader_t *reader, const cursor_t *cursor, int32_t bytes_max)
-{
-    const int32_t left = reader->term_length - cursor->offset;
-    const int32_t limit = bytes_max < left ? cursor->offset + bytes_max : reader->term_length;
-    return apy_block_scan(cursor->term, cursor->offset, limit);
-}
-
 int apy_image_reader_block_poll(apy_image_reader_t *reader, apy_fragment_fn handler, void *context, int32_t bytes_max)
 {
     cursor_t cursor;
-    if (!cursor_at(reader, &cursor, APY_NO_LIMIT_POSITION) || cursor.offset >= cursor.end || bytes_max <= 0) {
+    if (!cursor_at(reader, &cursor, APY_NO_LIMIT_POSITION) || bytes_max <= 0) {
         return 0;
     }
-    const apy_frame_t *first = (const apy_frame_t *)(const void *)(cursor.term + cursor.offset);
+    const uint8_t *start = cursor.at;
     const int32_t first_length = published_length(&cursor);
     if (first_length == 0) {
         return 0;
     }
-    if (is_corrupt(first_length, reader->term_length - cursor.offset)) {
-        return fail_corrupt(reader, &cursor, first_length);
+    if (is_corrupt(&cursor, first_length)) {
+        return fail_corrupt(reader, position_at(&cursor, start), first_length);
     }
-    const int32_t length = block_length(reader, &cursor, bytes_max);
-    if (length <= 0 || length > reader->term_length - cursor.offset) {
+    /* The run's frames are walked by their lengths alone: none may leave the term. */
+    const int32_t left = (int32_t)(cursor.term_end - start);
+    const int32_t offset = reader->term_length - left;
+    const int32_t length =
+        apy_block_scan(reader->term, offset, bytes_max < left ? offset + bytes_max : reader->term_length);
+    if (length <= 0 || length > left) {
         return 0;
     }
-    cursor.offset += length;
-    const apy_header_t header = {.frame = first, .position = cursor.start + length, .image = reader};
-    handler(context, (const uint8_t *)first, (size_t)length, &header);
-    store_position(reader, &cursor);
+    cursor.at += length;
+    const apy_header_t header = {.frame = (const apy_frame_t *)(const void *)start,
+                                 .position = position_at(&cursor, cursor.at),
+                                 .image = reader};
+    handler(context, start, (size_t)length, &header);
+    store_position(reader, &cursor, start);
     return length;
 }
 
 bool apy_image_reader_is_ready(const apy_image_reader_t *reader)
 {
     cursor_t cursor;
-    return cursor_at(reader, &cursor, APY_NO_LIMIT_POSITION) && cursor.offset < cursor.end &&
+    return !apy_load_acquire_i32(&reader->is_closed) &&
+           cursor_from(reader, &cursor, apy_load_relaxed_i64(reader->position), APY_NO_LIMIT_POSITION) &&
            published_length(&cursor) > 0;
 }
 
@@ -306,6 +338,9 @@ int32_t apy_image_reader_transport_count(const apy_image_reader_t *reader)
 int apy_images_poll(apy_image_reader_t *const *readers, int count, int32_t *next, apy_fragment_fn handler,
                     void *context, int limit)
 {
+    if (__builtin_expect(count == 1, 1)) { /* whose turn it is, is no question */
+        return limit > 0 ? apy_image_reader_poll(*readers, handler, context, limit, APY_NO_LIMIT_POSITION) : 0;
+    }
     int fragments = 0;
     const int start = apy_round_robin(next, count);
     for (int i = 0; i < count && fragments < limit; i++) {

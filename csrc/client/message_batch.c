@@ -70,13 +70,11 @@ typedef struct filling {
     int64_t position; /* reached in the image; -1: not looked at */
 } filling_t;
 
-static inline void put(apy_batch_t *batch, int32_t at, const uint8_t *payload, size_t length, int64_t position,
-                       int32_t session_id)
+static inline void put(apy_batch_t *batch, int32_t at, const uint8_t *payload, size_t length, int64_t position)
 {
     batch->payloads[at] = payload;
     batch->lengths[at] = (int32_t)length;
     batch->positions[at] = position;
-    batch->session_ids[at] = session_id;
 }
 
 /* A fragment of a longer message: put it with the others, and take the message when it is whole. */
@@ -99,8 +97,25 @@ static int take_fragment(filling_t *filling, const apy_header_t *header, int32_t
         apy_fragment_assembler_undo(&message);
         return rc;
     }
-    put(batch, batch->count++, message.buffer, message.length, header->position, header->frame->session_id);
+    put(batch, batch->count++, message.buffer, message.length, header->position);
     return APY_OK;
+}
+
+/* Takes no addresses of what the walk goes by, which would then live in memory. */
+static __attribute__((noinline, cold)) int fail_corrupt(const apy_image_reader_t *reader, int32_t length,
+                                                        int64_t offset)
+{
+    return apy_fail(APY_E_CORRUPT, "session %d: a frame of %d bytes at term offset %lld of %d", reader->session_id,
+                    length, (long long)offset, reader->term_length);
+}
+
+static __attribute__((noinline)) int take_fragment_at(filling_t *filling, const apy_image_reader_t *reader,
+                                                      const apy_frame_t *frame, int32_t length, int64_t position,
+                                                      int32_t count)
+{
+    const apy_header_t header = {.frame = frame, .position = position, .image = reader};
+    filling->batch->count = count;
+    return take_fragment(filling, &header, length);
 }
 
 /* Walk the frames from the reader's position on, leaving the position alone. */
@@ -114,47 +129,46 @@ static int fill_from(filling_t *filling, apy_image_reader_t *reader)
         return 0;
     }
     apy_batch_t *batch = filling->batch;
-    const int32_t term_length = reader->term_length;
     const uint8_t *term = reader->terms[apy_position_partition(start, reader->shift)];
-    const int64_t begin = start - apy_position_offset(start, term_length);
+    const uint8_t *end = term + reader->term_length;
+    const uint8_t *at = term + apy_position_offset(start, reader->term_length);
+    const int64_t bias = start - (int64_t)(intptr_t)at; /* turns addresses into positions */
     const int32_t term_id = (int32_t)((uint32_t)reader->initial_term_id + (uint32_t)(start >> reader->shift));
-    int32_t offset = (int32_t)(start - begin);
+    const int32_t messages_max = filling->messages_max;
+    const uint8_t **payloads = batch->payloads;
+    int64_t *positions = batch->positions;
+    int32_t *lengths = batch->lengths;
     int32_t count = batch->count; /* in a register: whole messages are the common case */
     int rc = 0;
 
-    while (offset < term_length && count < filling->messages_max) {
-        const apy_frame_t *frame = (const apy_frame_t *)(const void *)(term + offset);
+    while (at < end && count < messages_max) {
+        const apy_frame_t *frame = (const apy_frame_t *)(const void *)at;
         const int32_t length = apy_load_acquire_i32(&frame->length);
         if (length <= 0 || frame->term_id != term_id) { /* of a later lap it is not what the reader is due */
             break;
         }
-        if (length < APY_FRAME_HEADER || length > term_length - offset) {
-            rc = apy_fail(APY_E_CORRUPT, "session %d: a frame of %d bytes at term offset %d of %d", reader->session_id,
-                          length, offset, term_length);
+        const uint32_t payload = (uint32_t)(length - APY_FRAME_HEADER);
+        if (__builtin_expect(payload > (uint64_t)(end - at - APY_FRAME_HEADER), 0)) {
+            rc = fail_corrupt(reader, length, at - term);
             break;
         }
-        const int32_t next = offset + apy_frame_span(length);
-        if (frame->type == APY_FRAME_PAD) {
-            offset = next;
-            continue;
+        const uint8_t *next = at + apy_frame_span(length);
+        if (__builtin_expect(
+                (frame->flags & APY_FLAG_UNFRAGMENTED) == APY_FLAG_UNFRAGMENTED && frame->type != APY_FRAME_PAD, 1)) {
+            payloads[count] = at + APY_FRAME_HEADER;
+            lengths[count] = (int32_t)payload;
+            positions[count++] = bias + (int64_t)(intptr_t)next;
+        } else if (frame->type != APY_FRAME_PAD) {
+            rc = take_fragment_at(filling, reader, frame, length, bias + (int64_t)(intptr_t)next, count);
+            count = batch->count;
+            if (rc < 0) {
+                break;
+            }
         }
-        if ((frame->flags & APY_FLAG_UNFRAGMENTED) == APY_FLAG_UNFRAGMENTED) {
-            put(batch, count++, (const uint8_t *)frame + APY_FRAME_HEADER, (size_t)length - APY_FRAME_HEADER,
-                begin + next, reader->session_id);
-            offset = next;
-            continue;
-        }
-        const apy_header_t header = {.frame = frame, .position = begin + next, .image = reader};
-        batch->count = count;
-        rc = take_fragment(filling, &header, length);
-        count = batch->count;
-        if (rc < 0) {
-            break;
-        }
-        offset = next;
+        at = next;
     }
     batch->count = count;
-    filling->position = begin + offset;
+    filling->position = bias + (int64_t)(intptr_t)at;
     return rc;
 }
 
@@ -163,6 +177,7 @@ int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t *const *readers, int c
 {
     batch->count = 0;
     batch->part_count = 0;
+    batch->session_count = 0;
     batch->refused_count = 0;
     drop_assembled(batch);
     if (count > batch->part_capacity) {
@@ -203,6 +218,17 @@ void apy_batch_commit(apy_batch_t *batch)
     batch->part_count = 0;
     batch->count = 0;
     drop_assembled(batch);
+}
+
+const int32_t *apy_batch_session_ids(apy_batch_t *batch)
+{
+    for (int32_t part = 0; part < batch->part_count; part++) {
+        const int32_t end = part + 1 < batch->part_count ? batch->parts[part + 1].first : batch->count;
+        for (; batch->session_count < end; batch->session_count++) {
+            batch->session_ids[batch->session_count] = batch->parts[part].reader->session_id;
+        }
+    }
+    return batch->session_ids;
 }
 
 uint8_t *apy_batch_take(apy_batch_t *batch, int32_t index)

@@ -19,6 +19,12 @@ void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *be
     publication->exclusive.base.limit_bell = &publication->limit_bell;
 }
 
+void apy_publication_set_ringer(apy_publication_t *publication, const apy_ringer_t *ringer)
+{
+    publication->exclusive.base.ringer = ringer;
+    apy_waiters_promise(&publication->exclusive.base.meta->readers, ringer);
+}
+
 void apy_publication_close(apy_publication_t *publication)
 {
     apy_store_release_i32(&publication->is_closed, 1);
@@ -67,39 +73,65 @@ static inline int64_t offer_one(apy_publication_t *publication, const uint8_t *m
     return result;
 }
 
+/* As many as one update of the tail takes; 0: offer one. */
+static inline int64_t offer_run(apy_publication_t *publication, apy_messages_t *left, int64_t *position)
+{
+    if (apy_publication_is_closed(publication)) {
+        return 0;
+    }
+    return publication->is_exclusive ? apy_exclusive_offer_run(&publication->exclusive, left, position)
+                                     : apy_append_offer_run(&publication->exclusive.base, left, position);
+}
+
 int64_t apy_publication_offer_strided(apy_publication_t *publication, const uint8_t *messages, int64_t stride,
                                       int32_t length, int64_t count, int64_t *result)
 {
-    int64_t accepted = 0;
-    for (; accepted < count; accepted++) {
-        *result = offer_one(publication, messages + accepted * stride, (size_t)length);
-        if (*result < 0) {
-            break;
+    apy_messages_t left = {.at = messages, .stride = stride, .length = length, .count = count};
+    while (left.count > 0) {
+        if (offer_run(publication, &left, result) == 0) {
+            *result = offer_one(publication, left.at, (size_t)length);
+            if (*result < 0) {
+                break;
+            }
+            left.at += stride;
+            left.count--;
         }
     }
-    return accepted;
+    return count - left.count;
+}
+
+static int64_t offer_first(apy_publication_t *publication, apy_messages_t *left, int64_t index)
+{
+    /* Read once: whoever owns the lengths may write to them meanwhile. */
+    const int32_t length = apy_load_relaxed_i32(left->lengths);
+    if (length < 0 || length > left->bytes) {
+        (void)apy_fail(APY_E_ARGUMENT, "message %lld has a length of %d, with %lld bytes left", (long long)index,
+                       length, (long long)left->bytes);
+        return APY_OFFER_ERROR;
+    }
+    const int64_t result = offer_one(publication, left->at, (size_t)length);
+    if (result > 0) {
+        left->at += length;
+        left->bytes -= length;
+        left->lengths++;
+        left->count--;
+    }
+    return result;
 }
 
 int64_t apy_publication_offer_packed(apy_publication_t *publication, const uint8_t *messages, int64_t bytes,
                                      const int32_t *lengths, int64_t count, int64_t *result)
 {
-    int64_t accepted = 0, used = 0;
-    for (; accepted < count; accepted++) {
-        /* Read once: whoever owns the lengths may write to them meanwhile. */
-        const int32_t length = apy_load_relaxed_i32(&lengths[accepted]);
-        if (length < 0 || length > bytes - used) {
-            (void)apy_fail(APY_E_ARGUMENT, "message %lld has a length of %d, with %lld bytes left", (long long)accepted,
-                           length, (long long)(bytes - used));
-            *result = APY_OFFER_ERROR;
-            break;
+    apy_messages_t left = {.at = messages, .lengths = lengths, .bytes = bytes, .count = count};
+    while (left.count > 0) {
+        if (offer_run(publication, &left, result) == 0) {
+            *result = offer_first(publication, &left, count - left.count);
+            if (*result < 0) {
+                break;
+            }
         }
-        *result = offer_one(publication, messages + used, (size_t)length);
-        if (*result < 0) {
-            break;
-        }
-        used += length;
     }
-    return accepted;
+    return count - left.count;
 }
 
 int64_t apy_publication_position(const apy_publication_t *publication)

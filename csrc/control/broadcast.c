@@ -1,7 +1,11 @@
 #include "apy/broadcast.h"
 
-#include <stdbool.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "apy/atomic.h"
 #include "apy/error.h"
@@ -10,6 +14,8 @@ enum {
     INTENT = 0,
     TAIL = 8,
     LATEST = 16,
+    ASLEEP = 64,
+    WAKES = 68,
     HEADER = 8,
     TYPE = 4,
     ALIGNMENT = 8,
@@ -48,7 +54,17 @@ int apy_broadcast_transmitter_init(apy_broadcast_transmitter_t *transmitter, uin
     transmitter->tail_intent = (int64_t *)(void *)(trailer + INTENT);
     transmitter->tail = (int64_t *)(void *)(trailer + TAIL);
     transmitter->latest = (int64_t *)(void *)(trailer + LATEST);
+    transmitter->asleep = (int32_t *)(void *)(trailer + ASLEEP);
+    apy_store_release_i32((int32_t *)(void *)(trailer + WAKES), 1);
     return APY_OK;
+}
+
+/* A receiver that died asleep costs one system call. */
+static void wake(int32_t *asleep)
+{
+    if (apy_cas_i32(asleep, 1, 0)) {
+        (void)syscall(SYS_futex, asleep, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); /* shared: between processes */
+    }
 }
 
 /* Receivers may be reading here: they will find out from the intent that what they got is void. */
@@ -91,6 +107,7 @@ int apy_broadcast_transmit(apy_broadcast_transmitter_t *transmitter, int32_t typ
     }
     apy_store_release_i64(transmitter->latest, tail);
     apy_store_release_i64(transmitter->tail, tail + span);
+    wake(transmitter->asleep);
     return APY_OK;
 }
 
@@ -110,6 +127,8 @@ int apy_broadcast_receiver_init(apy_broadcast_receiver_t *receiver, const uint8_
     receiver->tail_intent = (const int64_t *)(const void *)(trailer + INTENT);
     receiver->tail = (const int64_t *)(const void *)(trailer + TAIL);
     receiver->latest = (const int64_t *)(const void *)(trailer + LATEST);
+    receiver->asleep = (int32_t *)(uintptr_t)(trailer + ASLEEP);
+    receiver->wakes = (const int32_t *)(const void *)(trailer + WAKES);
     receiver->cursor = receiver->next_record = apy_load_acquire_i64(receiver->tail);
     receiver->record_offset = receiver->cursor & (capacity - 1);
     receiver->lapped_count = 0;
@@ -225,4 +244,26 @@ int apy_broadcast_receive(apy_broadcast_receiver_t *receiver, int32_t *type, con
     *message = receiver->copy;
     *length = message_length;
     return 1;
+}
+
+bool apy_broadcast_sleep_begin(const apy_broadcast_receiver_t *receiver)
+{
+    if (apy_load_acquire_i32(receiver->wakes) != 1) {
+        return false;
+    }
+    atomic_store_explicit((_Atomic int32_t *)receiver->asleep, 1, memory_order_seq_cst);
+    return true;
+}
+
+void apy_broadcast_sleep(const apy_broadcast_receiver_t *receiver, int64_t timeout_ns)
+{
+    if (apy_load_acquire_i64(receiver->tail) <= receiver->next_record) {
+        const struct timespec span = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+        (void)syscall(SYS_futex, receiver->asleep, FUTEX_WAIT, 1, &span, NULL, 0);
+    }
+}
+
+void apy_broadcast_wake(const apy_broadcast_receiver_t *receiver)
+{
+    wake(receiver->asleep);
 }

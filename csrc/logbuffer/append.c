@@ -1,6 +1,7 @@
 #include "apy/append.h"
 
 #include "apy/error.h"
+#include "frame_run.h"
 #include "frame_writer.h"
 
 void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *limit)
@@ -18,7 +19,9 @@ void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *
     append->stream_id = header.stream_id;
     append->payload_max = log->mtu - APY_FRAME_HEADER;
     append->message_max = apy_message_length_max(log->term_length);
+    append->small_max = append->payload_max < SMALL_MAX ? append->payload_max : SMALL_MAX;
     append->limit_bell = NULL;
+    append->ringer = NULL;
 }
 
 /* --- shared with the exclusive kind --- */
@@ -55,6 +58,12 @@ COLD int64_t apy_fail_too_long(const apy_append_t *append, int64_t length, int64
     return APY_OFFER_ERROR;
 }
 
+COLD int64_t apy_ring_readers(const apy_append_t *append, int64_t result)
+{
+    apy_waiters_ring(&append->meta->readers, append->ringer);
+    return result;
+}
+
 void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct iovec *parts, int64_t length,
                          apy_reserved_value_fn supplier, void *context)
 {
@@ -74,6 +83,7 @@ void apy_write_fragments(const apy_append_t *append, spot_t spot, const struct i
         here.offset += apy_frame_span(frame_length);
         flags = 0;
     }
+    apy_append_ring(append);
 }
 
 /* --- the concurrent kind --- */
@@ -103,6 +113,17 @@ COLD static int64_t hold_back(const apy_append_t *append, int64_t limit, int32_t
 {
     const int64_t position = ((int64_t)term_count << append->shift) + apy_tail_offset(raw_tail, append->term_length);
     return position >= limit ? apy_at_limit(append, position, length) : 0;
+}
+
+/* As may_append, for those who ask it why not. */
+static inline bool is_open(const apy_append_t *append, int32_t *partition)
+{
+    const int64_t limit = apy_load_acquire_i64(append->limit);
+    const int32_t term_count = apy_load_acquire_i32(&append->meta->active_term_count);
+    *partition = apy_term_partition(term_count);
+    const int64_t raw_tail = apy_load_acquire_i64(&append->meta->tails[*partition]);
+    return term_count == apy_wrap_sub(apy_tail_term_id(raw_tail), append->initial_term_id) &&
+           ((int64_t)term_count << append->shift) + (uint32_t)raw_tail < limit;
 }
 
 /* 0 and *partition, or why nothing can be appended now. */
@@ -156,8 +177,9 @@ COLD static int64_t offer_fragments(const apy_append_t *append, int32_t partitio
     return result;
 }
 
-int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, int count,
-                         apy_reserved_value_fn supplier, void *context)
+/* Apart from the small ones, so that those save no registers for calls that they do not make. */
+static __attribute__((noinline)) int64_t offer_any(const apy_append_t *append, const struct iovec *parts, int count,
+                                                   apy_reserved_value_fn supplier, void *context)
 {
     const int64_t length = message_length(parts, count);
     int32_t partition = 0;
@@ -175,6 +197,49 @@ int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, 
         write_unfragmented(append, spot, parts, count, (int32_t)length, supplier, context);
     }
     return result;
+}
+
+int64_t apy_append_offer(const apy_append_t *append, const struct iovec *parts, int count,
+                         apy_reserved_value_fn supplier, void *context)
+{
+    int32_t partition = 0;
+    if (is_small(append, parts, count, supplier) && LIKELY(is_open(append, &partition))) {
+        const int32_t length = (int32_t)parts->iov_len;
+        const int32_t required = apy_frame_span(length + APY_FRAME_HEADER);
+        const int64_t raw_tail = apy_fetch_add_i64(&append->meta->tails[partition], required);
+        const uint64_t end = (uint64_t)(uint32_t)raw_tail + (uint32_t)required;
+        if (UNLIKELY(end > (uint64_t)append->term_length)) {
+            return end_term(append, partition, raw_tail, required);
+        }
+        const spot_t spot = {append->terms[partition] + (uint32_t)raw_tail, apy_tail_term_id(raw_tail),
+                             (int32_t)raw_tail};
+        write_small(append, spot, parts->iov_base, length);
+        return ring_behind(append, apy_position_of(spot.term_id, (int32_t)end, append->shift, append->initial_term_id));
+    }
+    return offer_any(append, parts, count, supplier, context);
+}
+
+int64_t apy_append_offer_run(const apy_append_t *append, apy_messages_t *messages, int64_t *position)
+{
+    int32_t partition = 0;
+    if (!is_open(append, &partition)) {
+        return 0;
+    }
+    const int64_t before = apy_load_acquire_i64(&append->meta->tails[partition]);
+    const int32_t offset = apy_tail_offset(before, append->term_length);
+    const int64_t start = apy_position_of(apy_tail_term_id(before), offset, append->shift, append->initial_term_id);
+    run_t run;
+    if (!run_size(&run, append, messages, apy_load_acquire_i64(append->limit) - start, append->term_length - offset)) {
+        return 0;
+    }
+    spot_t spot;
+    if (!reserve(append, partition, run.bytes, &spot, position)) {
+        return 0; /* others took the end of the term: padded and rotated, as for a message */
+    }
+    const int64_t begin = *position - run.bytes;
+    const int32_t count = run_write(&run, append, messages, spot, true);
+    *position = begin + run.bytes;
+    return count;
 }
 
 int64_t apy_append_claim(const apy_append_t *append, int32_t length, uint8_t **frame)

@@ -1,23 +1,30 @@
 #include "apy/append.h"
 
 #include "apy/error.h"
+#include "frame_run.h"
 #include "frame_writer.h"
+
+static void enter_partition(apy_exclusive_t *exclusive, int32_t partition)
+{
+    exclusive->partition = partition;
+    exclusive->term = exclusive->base.terms[partition];
+    exclusive->tail = &exclusive->base.meta->tails[partition];
+}
 
 void apy_exclusive_init(apy_exclusive_t *exclusive, const apy_log_t *log, const int64_t *limit)
 {
     apy_append_init(&exclusive->base, log, limit);
     const int32_t term_count = apy_load_acquire_i32(&log->meta->active_term_count);
-    exclusive->partition = apy_term_partition(term_count);
-    const int64_t raw_tail = apy_load_acquire_i64(&log->meta->tails[exclusive->partition]);
+    enter_partition(exclusive, apy_term_partition(term_count));
+    const int64_t raw_tail = apy_load_acquire_i64(exclusive->tail);
     exclusive->term_id = apy_tail_term_id(raw_tail);
     exclusive->term_offset = apy_tail_offset(raw_tail, log->term_length);
     exclusive->term_begin_position = apy_position_of(exclusive->term_id, 0, log->shift, log->initial_term_id);
 }
 
-static void publish_tail(const apy_exclusive_t *exclusive, int32_t offset)
+static inline void publish_tail(const apy_exclusive_t *exclusive, int32_t offset)
 {
-    apy_store_release_i64(&exclusive->base.meta->tails[exclusive->partition],
-                          apy_tail_pack(exclusive->term_id, offset));
+    apy_store_release_i64(exclusive->tail, apy_tail_pack(exclusive->term_id, offset));
 }
 
 /* Go on to the next term, or say that there is none. */
@@ -30,18 +37,17 @@ static int64_t rotate(apy_exclusive_t *exclusive)
         return APY_MAX_POSITION_EXCEEDED;
     }
     exclusive->term_id = apy_wrap_add(exclusive->term_id, 1);
-    exclusive->partition = exclusive->partition == APY_PARTITIONS - 1 ? 0 : exclusive->partition + 1;
+    enter_partition(exclusive, exclusive->partition == APY_PARTITIONS - 1 ? 0 : exclusive->partition + 1);
     exclusive->term_begin_position += term_length;
     exclusive->term_offset = 0;
-    apy_store_relaxed_i64(&meta->tails[exclusive->partition], apy_tail_pack(exclusive->term_id, 0));
+    apy_store_relaxed_i64(exclusive->tail, apy_tail_pack(exclusive->term_id, 0));
     apy_store_release_i32(&meta->active_term_count, apy_wrap_sub(exclusive->term_id, exclusive->base.initial_term_id));
     return APY_ADMIN_ACTION;
 }
 
-static spot_t current_spot(const apy_exclusive_t *exclusive)
+static inline spot_t current_spot(const apy_exclusive_t *exclusive)
 {
-    return (spot_t){exclusive->base.terms[exclusive->partition] + exclusive->term_offset, exclusive->term_id,
-                    exclusive->term_offset};
+    return (spot_t){exclusive->term + exclusive->term_offset, exclusive->term_id, exclusive->term_offset};
 }
 
 COLD static int64_t end_term(apy_exclusive_t *exclusive)
@@ -91,8 +97,9 @@ COLD static int64_t offer_fragments(apy_exclusive_t *exclusive, const struct iov
     return result;
 }
 
-int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *parts, int count,
-                            apy_reserved_value_fn supplier, void *context)
+/* Apart from the small ones, so that those save no registers for calls that they do not make. */
+static __attribute__((noinline)) int64_t offer_any(apy_exclusive_t *exclusive, const struct iovec *parts, int count,
+                                                   apy_reserved_value_fn supplier, void *context)
 {
     const int64_t length = message_length(parts, count);
     const int64_t refused = may_append(exclusive, length);
@@ -108,6 +115,39 @@ int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *part
         write_unfragmented(&exclusive->base, spot, parts, count, (int32_t)length, supplier, context);
     }
     return result;
+}
+
+int64_t apy_exclusive_offer(apy_exclusive_t *exclusive, const struct iovec *parts, int count,
+                            apy_reserved_value_fn supplier, void *context)
+{
+    if (is_small(&exclusive->base, parts, count, supplier)) {
+        const int32_t length = (int32_t)parts->iov_len;
+        const int64_t limit = apy_load_acquire_i64(exclusive->base.limit);
+        const spot_t spot = current_spot(exclusive);
+        const int32_t end = spot.offset + apy_frame_span(length + APY_FRAME_HEADER);
+        if (LIKELY(exclusive->term_begin_position + spot.offset < limit && end <= exclusive->base.term_length)) {
+            publish_tail(exclusive, end);
+            exclusive->term_offset = end;
+            write_small(&exclusive->base, spot, parts->iov_base, length);
+            return ring_behind(&exclusive->base, exclusive->term_begin_position + end);
+        }
+    }
+    return offer_any(exclusive, parts, count, supplier, context);
+}
+
+int64_t apy_exclusive_offer_run(apy_exclusive_t *exclusive, apy_messages_t *messages, int64_t *position)
+{
+    const apy_append_t *base = &exclusive->base;
+    const int64_t window = apy_load_acquire_i64(base->limit) - apy_exclusive_position(exclusive);
+    run_t run;
+    if (!run_size(&run, base, messages, window, base->term_length - exclusive->term_offset)) {
+        return 0;
+    }
+    const spot_t spot = current_spot(exclusive);
+    exclusive->term_offset += run.bytes;
+    publish_tail(exclusive, exclusive->term_offset);
+    *position = apy_exclusive_position(exclusive);
+    return run_write(&run, base, messages, spot, false);
 }
 
 int64_t apy_exclusive_claim(apy_exclusive_t *exclusive, int32_t length, uint8_t **frame)
@@ -212,5 +252,6 @@ int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *blo
     int64_t start = 0;
     memcpy(&start, block, sizeof(start));
     apy_store_release_i64((int64_t *)(void *)spot.at, start);
+    apy_append_ring(&exclusive->base);
     return result;
 }

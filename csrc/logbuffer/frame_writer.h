@@ -21,6 +21,9 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frame headers are litt
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+/* In append.c: wake readers that sleep, and return the result. */
+int64_t apy_ring_readers(const apy_append_t *append, int64_t result);
+
 /* Reserved space: where a frame goes, and what its header says about the place. */
 typedef struct spot {
     uint8_t *at;
@@ -33,6 +36,11 @@ typedef struct gather {
     size_t used; /* of the current part */
 } gather_t;
 
+static inline void frame_commit(uint8_t *at, int32_t length)
+{
+    apy_store_release_i32((int32_t *)(void *)at, length);
+}
+
 /* Announce a frame, not yet readable: whoever finds its writer dead finds its length here. */
 static inline void frame_begin(const apy_append_t *append, spot_t spot, int32_t length, uint32_t flags, uint32_t type)
 {
@@ -40,15 +48,11 @@ static inline void frame_begin(const apy_append_t *append, spot_t spot, int32_t 
     const uint64_t first = (uint32_t)-length | (uint64_t)flags << 40 | (uint64_t)type << 48;
     apy_store_release_i64((int64_t *)(void *)spot.at, (int64_t)first);
     apy_fence_release();
+    const int32_t session_id = append->session_id, stream_id = append->stream_id; /* one load and store of both */
     frame->term_offset = spot.offset;
-    frame->session_id = append->session_id;
-    frame->stream_id = append->stream_id;
+    frame->session_id = session_id;
+    frame->stream_id = stream_id;
     frame->term_id = spot.term_id;
-}
-
-static inline void frame_commit(uint8_t *at, int32_t length)
-{
-    apy_store_release_i32((int32_t *)(void *)at, length);
 }
 
 static inline void frame_supply(uint8_t *at, int32_t length, apy_reserved_value_fn supplier, void *context)
@@ -58,24 +62,88 @@ static inline void frame_supply(uint8_t *at, int32_t length, apy_reserved_value_
     }
 }
 
-/* memcpy, without the call for the lengths that small messages have. */
-static inline void copy_payload(uint8_t *to, const uint8_t *from, size_t length)
+/* A message of one part that goes in without any call: at most this long. */
+#define SMALL_MAX 64
+
+/* Up to SMALL_MAX bytes, by pairs of moves from both ends that may overlap. */
+static inline void copy_small(uint8_t *to, const uint8_t *from, size_t length)
 {
-    if (length - 16 <= 16) { /* 16 to 32: two copies that may overlap */
+    if (length >= 16) {
         uint8_t head[16], tail[16];
         memcpy(head, from, 16);
         memcpy(tail, from + length - 16, 16);
+        if (length > 32) {
+            uint8_t second[16], last_but_one[16];
+            memcpy(second, from + 16, 16);
+            memcpy(last_but_one, from + length - 32, 16);
+            memcpy(to + 16, second, 16);
+            memcpy(to + length - 32, last_but_one, 16);
+        }
         memcpy(to, head, 16);
         memcpy(to + length - 16, tail, 16);
-    } else if (length - 8 <= 8) {
+    } else if (length >= 8) {
         uint64_t head, tail;
         memcpy(&head, from, 8);
         memcpy(&tail, from + length - 8, 8);
         memcpy(to, &head, 8);
         memcpy(to + length - 8, &tail, 8);
-    } else if (length != 0) {
+    } else if (length >= 4) {
+        uint32_t head, tail;
+        memcpy(&head, from, 4);
+        memcpy(&tail, from + length - 4, 4);
+        memcpy(to, &head, 4);
+        memcpy(to + length - 4, &tail, 4);
+    } else {
+        for (size_t i = 0; i < length; i++) {
+            to[i] = from[i];
+        }
+    }
+}
+
+/* memcpy, without the call for the lengths that small messages have. */
+static inline void copy_payload(uint8_t *to, const uint8_t *from, size_t length)
+{
+    if (length <= SMALL_MAX) {
+        copy_small(to, from, length);
+    } else {
         memcpy(to, from, length);
     }
+}
+
+/*
+ * Ask for the lines of the message after this one, to write them: they are in another core's cache, which read or
+ * cleaned them last, and to wait for each would cost more than the copy. A hint: it never faults, and other
+ * processors do without.
+ */
+static inline void prefetch_line_for_write(const uint8_t *at)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" ::"m"(*at));
+#else
+    (void)at;
+#endif
+}
+
+/* A message of one part, no longer than SMALL_MAX and what a frame takes. */
+static inline void write_small(const apy_append_t *append, spot_t spot, const uint8_t *message, int32_t length)
+{
+    frame_begin(append, spot, length + APY_FRAME_HEADER, APY_FLAG_UNFRAGMENTED, APY_FRAME_DATA);
+    copy_small(spot.at + APY_FRAME_HEADER, message, (size_t)length);
+    frame_commit(spot.at, length + APY_FRAME_HEADER);
+    prefetch_line_for_write(spot.at + apy_frame_span(length + APY_FRAME_HEADER));
+}
+
+/* apy_append_ring as the last step of an offer: who passes the result on has nothing to keep over a call. */
+static inline int64_t ring_behind(const apy_append_t *append, int64_t result)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    return LIKELY(apy_load_relaxed_i32(&append->meta->readers.armed) == 0) ? result : apy_ring_readers(append, result);
+}
+
+static inline bool is_small(const apy_append_t *append, const struct iovec *parts, int count,
+                            apy_reserved_value_fn supplier)
+{
+    return LIKELY(count == 1 && supplier == NULL) && parts->iov_len <= (size_t)append->small_max;
 }
 
 static inline void gather_copy(gather_t *gather, uint8_t *to, size_t length)
@@ -95,24 +163,14 @@ static inline void gather_copy(gather_t *gather, uint8_t *to, size_t length)
     }
 }
 
-/* A whole message as one frame. */
-/*
- * Ask for the lines of the message after this one, to write them: they are in another core's cache, which read or
- * cleaned them last, and to wait for each would cost more than the copy. A hint: it never faults, and other
- * processors do without.
- */
 static inline void prefetch_for_write(const uint8_t *at, int32_t length)
 {
-#if defined(__x86_64__)
     for (int32_t line = 0; line < length; line += APY_CACHE_LINE) {
-        __asm__ volatile("prefetchw %0" ::"m"(at[line]));
+        prefetch_line_for_write(at + line);
     }
-#else
-    (void)at;
-    (void)length;
-#endif
 }
 
+/* A whole message as one frame. */
 static inline void write_unfragmented(const apy_append_t *append, spot_t spot, const struct iovec *parts, int count,
                                       int32_t length, apy_reserved_value_fn supplier, void *context)
 {
@@ -125,6 +183,7 @@ static inline void write_unfragmented(const apy_append_t *append, spot_t spot, c
     }
     frame_supply(spot.at, length + APY_FRAME_HEADER, supplier, context);
     frame_commit(spot.at, length + APY_FRAME_HEADER);
+    apy_append_ring(append);
     prefetch_for_write(spot.at + apy_frame_span(length + APY_FRAME_HEADER), length + APY_FRAME_HEADER);
 }
 
@@ -132,6 +191,7 @@ static inline void write_padding(const apy_append_t *append, spot_t spot, int32_
 {
     frame_begin(append, spot, length, APY_FLAG_UNFRAGMENTED, APY_FRAME_PAD);
     frame_commit(spot.at, length);
+    apy_append_ring(append);
 }
 
 /* Payload bytes of all parts. What does not fit in an int64 looks negative: ask with is_longer. */

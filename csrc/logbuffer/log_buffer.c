@@ -145,6 +145,9 @@ int apy_log_create(apy_log_t *log, const char *path, const apy_log_params_t *par
     if (rc != APY_OK) {
         return rc;
     }
+    if (params->sparse == 0) {
+        apy_mapping_touch(&mapping);
+    }
     apy_log_meta_t *meta = (apy_log_meta_t *)(void *)(mapping.address + length - APY_LOG_META_LENGTH);
     fill_meta(meta, params);
     attach(log, &mapping, meta);

@@ -82,18 +82,23 @@ void apy_transport_poller_remove(apy_transport_poller_t *poller, const apy_udp_t
     }
 }
 
-/* Room for the kernel's times, or none: the system uses it up with each call. */
-static void make_room(apy_transport_poller_t *poller, bool wants_times)
+/* Room for what the kernel says of each message, or none. */
+static void make_room(apy_transport_poller_t *poller, bool is_wanted)
 {
-    if (!wants_times && !poller->has_controls) {
-        return;
-    }
     for (int i = 0; i < poller->io_vector; i++) {
         struct msghdr *header = &poller->messages[i].msg_hdr;
-        header->msg_control = wants_times ? poller->controls[i].room : NULL;
-        header->msg_controllen = wants_times ? sizeof(poller->controls[i].room) : 0;
+        header->msg_control = is_wanted ? poller->controls[i].room : NULL;
+        header->msg_controllen = is_wanted ? sizeof(poller->controls[i].room) : 0;
     }
-    poller->has_controls = wants_times;
+    poller->has_controls = is_wanted;
+}
+
+/* The system used up what it was given. */
+static void restore(apy_transport_poller_t *poller, int index)
+{
+    struct msghdr *header = &poller->messages[index].msg_hdr;
+    header->msg_namelen = sizeof(poller->sources[index]);
+    header->msg_controllen = poller->has_controls ? sizeof(poller->controls[index].room) : 0;
 }
 
 static int64_t time_of(struct msghdr *header)
@@ -108,19 +113,45 @@ static int64_t time_of(struct msghdr *header)
     return 0;
 }
 
-static void show(const apy_transport_poller_t *poller, const apy_frame_tap_t *tap, int taken)
+static void give(apy_transport_poller_t *poller, const apy_polled_t *entry, const apy_datagram_t *datagram,
+                 apy_datagram_handler handler, void *context)
 {
-    for (int i = 0; i < taken; i++) {
-        tap->on_frame(tap->context, false, &poller->sources[i], poller->vectors[i].iov_base,
-                      poller->messages[i].msg_len);
+    const apy_frame_tap_t *tap = entry->transport->tap;
+    if (tap != NULL) {
+        tap->on_frame(tap->context, false, datagram->source, datagram->data, datagram->length);
     }
+    if (!apy_loss_interceptor_drops(&poller->loss, datagram->data, datagram->length)) {
+        handler(context, entry->owner, datagram);
+    }
+}
+
+/* One message, a datagram or a train of them: returns how many it held. */
+static int give_each(apy_transport_poller_t *poller, const apy_polled_t *entry, int index, apy_datagram_handler handler,
+                     void *context)
+{
+    struct mmsghdr *message = &poller->messages[index];
+    const size_t length = message->msg_len;
+    const size_t segment = entry->transport->takes_trains ? apy_udp_train_segment(&message->msg_hdr, length) : length;
+    apy_datagram_t datagram = {poller->vectors[index].iov_base, segment, &poller->sources[index],
+                               entry->transport->has_times ? time_of(&message->msg_hdr) : 0};
+    int count = 1;
+    for (size_t left = length; left > segment; count++) {
+        give(poller, entry, &datagram, handler, context);
+        datagram.data += segment;
+        left -= segment;
+        datagram.length = left < segment ? left : segment;
+    }
+    give(poller, entry, &datagram, handler, context);
+    return count;
 }
 
 static int receive(apy_transport_poller_t *poller, const apy_polled_t *entry, apy_datagram_handler handler,
                    void *context, int64_t *bytes)
 {
-    const bool has_times = entry->transport->has_times;
-    make_room(poller, has_times);
+    const bool wants_controls = entry->transport->has_times || entry->transport->takes_trains;
+    if (wants_controls != poller->has_controls) {
+        make_room(poller, wants_controls);
+    }
     const int taken = recvmmsg(entry->transport->fd, poller->messages, (unsigned int)poller->io_vector, 0, NULL);
     if (taken < 0) {
         /* A refused connection is the echo of an earlier datagram to a port where nobody listens. */
@@ -129,20 +160,13 @@ static int receive(apy_transport_poller_t *poller, const apy_polled_t *entry, ap
         }
         return apy_fail_os("cannot receive on socket %d", entry->transport->fd);
     }
-    if (entry->transport->tap != NULL) {
-        show(poller, entry->transport->tap, taken);
-    }
+    int count = 0;
     for (int i = 0; i < taken; i++) {
-        struct mmsghdr *message = &poller->messages[i];
-        const apy_datagram_t datagram = {poller->vectors[i].iov_base, message->msg_len, &poller->sources[i],
-                                         has_times ? time_of(&message->msg_hdr) : 0};
-        *bytes += message->msg_len;
-        message->msg_hdr.msg_namelen = sizeof(poller->sources[i]);
-        if (!apy_loss_interceptor_drops(&poller->loss, datagram.data, datagram.length)) {
-            handler(context, entry->owner, &datagram);
-        }
+        *bytes += poller->messages[i].msg_len;
+        count += give_each(poller, entry, i, handler, context);
+        restore(poller, i);
     }
-    return taken;
+    return count;
 }
 
 int apy_transport_poller_poll(apy_transport_poller_t *poller, apy_datagram_handler handler, void *context,

@@ -1,13 +1,9 @@
 #include "apy/udp_transport.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "apy/error.h"
-
-#define DATAGRAMS_MAX 16 /* in one system call */
 
 static int set_int(int fd, int level, int option, int value, const char *what)
 {
@@ -127,6 +123,7 @@ int apy_udp_transport_open(apy_udp_transport_t *transport, const apy_udp_channel
         close(opened.fd);
         return rc;
     }
+    opened.sends_trains = apy_udp_train_is_known(opened.fd);
     *transport = opened;
     return APY_OK;
 }
@@ -143,52 +140,13 @@ int apy_udp_transport_ask_times(apy_udp_transport_t *transport)
 {
     const int rc = set_int(transport->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
     transport->has_times = rc == APY_OK;
+    if (transport->has_times && transport->takes_trains) {
+        transport->takes_trains = !apy_udp_train_accept(transport->fd, false);
+    }
     return rc;
 }
 
-/* What a full socket, a signal, or the echo of an earlier datagram to a closed port says: nothing happened. */
-static bool is_expected(int error)
+void apy_udp_transport_ask_trains(apy_udp_transport_t *transport)
 {
-    return error == EAGAIN || error == EWOULDBLOCK || error == ECONNREFUSED || error == EINTR;
-}
-
-int apy_udp_transport_send(apy_udp_transport_t *transport, const struct sockaddr_storage *to,
-                           const struct iovec *datagrams, int count, int64_t *bytes_sent)
-{
-    struct mmsghdr messages[DATAGRAMS_MAX];
-    const bool is_connected = transport->connected.ss_family != 0;
-    assert(count > 0 && count <= DATAGRAMS_MAX && (is_connected || to != NULL));
-
-    for (int i = 0; i < count; i++) {
-        messages[i].msg_len = 0;
-        messages[i].msg_hdr = (struct msghdr){
-            .msg_name = is_connected ? NULL : (void *)(uintptr_t)to,
-            .msg_namelen = is_connected ? 0 : apy_address_length(to),
-            .msg_iov = (struct iovec *)(uintptr_t)&datagrams[i],
-            .msg_iovlen = 1,
-        };
-    }
-    const int sent = sendmmsg(transport->fd, messages, (unsigned int)count, 0);
-    if (sent < 0) {
-        if (is_expected(errno)) {
-            *bytes_sent = 0;
-            return 0;
-        }
-        char text[64];
-        apy_address_format(is_connected ? &transport->connected : to, text, sizeof(text));
-        return apy_fail_os("cannot send to %s", text);
-    }
-
-    int64_t bytes = 0;
-    for (int i = 0; i < sent; i++) {
-        bytes += messages[i].msg_len;
-    }
-    if (transport->tap != NULL) {
-        for (int i = 0; i < sent; i++) {
-            transport->tap->on_frame(transport->tap->context, true, is_connected ? &transport->connected : to,
-                                     datagrams[i].iov_base, datagrams[i].iov_len);
-        }
-    }
-    *bytes_sent = bytes;
-    return sent;
+    transport->takes_trains = !transport->has_times && apy_udp_train_accept(transport->fd, true);
 }

@@ -1,6 +1,10 @@
 /* The to-clients buffer: layout, padding, lapping, and bytes that break the format. */
 #include "apy/broadcast.h"
 
+#include <pthread.h>
+#include <sched.h>
+
+#include "apy/atomic.h"
 #include "check.h"
 
 enum { CAPACITY = 1024, LENGTH = CAPACITY + APY_BROADCAST_TRAILER };
@@ -197,6 +201,54 @@ static void positions_at_the_end_of_time_do_not_trap(void)
     end();
 }
 
+static void *sleep_long(void *told)
+{
+    CHECK(apy_broadcast_sleep_begin(&receiver));
+    apy_store_release_i32(told, 1);
+    apy_broadcast_sleep(&receiver, INT64_C(60000000000));
+    return NULL;
+}
+
+static void a_message_ends_a_sleep_also_one_that_only_begins(void)
+{
+    begin(0);
+    pthread_t sleeper;
+    int32_t told = 0;
+    CHECK_EQ(pthread_create(&sleeper, NULL, sleep_long, &told), 0);
+    while (apy_load_acquire_i32(&told) == 0) {
+        sched_yield();
+    }
+    CHECK_EQ(apy_broadcast_transmit(&transmitter, 1, "x", 1), APY_OK);
+    CHECK_EQ(pthread_join(sleeper, NULL), 0);
+    CHECK_EQ(receive(), 1);
+    CHECK_EQ(i32_at(CAPACITY + 64), 0); /* nobody sleeps: the next message makes no system call */
+    end();
+}
+
+static void a_wake_ends_a_sleep_without_a_message(void)
+{
+    begin(0);
+    pthread_t sleeper;
+    int32_t told = 0;
+    CHECK_EQ(pthread_create(&sleeper, NULL, sleep_long, &told), 0);
+    while (apy_load_acquire_i32(&told) == 0) {
+        sched_yield();
+    }
+    apy_broadcast_wake(&receiver);
+    CHECK_EQ(pthread_join(sleeper, NULL), 0);
+    CHECK_EQ(receive(), 0);
+    end();
+}
+
+static void with_another_transmitter_nobody_sleeps(void)
+{
+    begin(0);
+    put_i32(CAPACITY + 68, 0); /* padding of theirs */
+    CHECK(!apy_broadcast_sleep_begin(&receiver));
+    CHECK_EQ(i32_at(CAPACITY + 64), 0);
+    end();
+}
+
 int main(void)
 {
     RUN(init_wants_a_power_of_two_and_a_trailer);
@@ -209,5 +261,8 @@ int main(void)
     RUN(a_record_being_overwritten_is_not_delivered);
     RUN(bytes_that_break_the_format_are_corrupt);
     RUN(positions_at_the_end_of_time_do_not_trap);
+    RUN(a_message_ends_a_sleep_also_one_that_only_begins);
+    RUN(a_wake_ends_a_sleep_without_a_message);
+    RUN(with_another_transmitter_nobody_sleeps);
     return 0;
 }

@@ -58,6 +58,19 @@ static void a_ring_ends_a_sleep_and_is_taken_once(void)
     CHECK(!apy_doorbell_take(&bell));
 }
 
+static void a_wake_ends_a_sleep_and_leaves_no_mark(void)
+{
+    apy_doorbell_t bell = {0};
+    pthread_t sleeper;
+    const int64_t start = now();
+    CHECK_EQ(pthread_create(&sleeper, NULL, sleep_long, &bell), 0);
+    while (pthread_tryjoin_np(sleeper, NULL) != 0) {
+        apy_doorbell_wake(&bell);
+        CHECK(now() - start < LONG_NS);
+    }
+    CHECK(!apy_doorbell_take(&bell));
+}
+
 static void it_is_heard_in_another_process_and_survives_a_sleeper_that_died(void)
 {
     apy_doorbell_t *bell = mmap(NULL, sizeof(*bell), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -92,6 +105,7 @@ int main(void)
     RUN(a_sleep_that_nobody_ends_ends_at_its_time);
     RUN(who_rings_while_nobody_sleeps_is_not_heard);
     RUN(a_ring_ends_a_sleep_and_is_taken_once);
+    RUN(a_wake_ends_a_sleep_and_leaves_no_mark);
     RUN(it_is_heard_in_another_process_and_survives_a_sleeper_that_died);
     return 0;
 }

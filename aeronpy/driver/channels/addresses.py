@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
-import socket
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aeronpy._core import native
 from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.protocol import ErrorCode
 from aeronpy.uri import split_address
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 SOCKADDR_LENGTH: Final = 128
 _IFF_UP, _IFF_LOOPBACK, _IFF_MULTICAST = 0x1, 0x8, 0x1000
@@ -21,13 +21,28 @@ _IFF_UP, _IFF_LOOPBACK, _IFF_MULTICAST = 0x1, 0x8, 0x1000
 Resolver = Callable[[str], str]
 
 
-@dataclass(frozen=True)
-class Address:
-    """An IP address, as text, with a port; ``scope`` is the interface of a link-local one."""
+def ip_address(text: str | bytes) -> IPv4Address | IPv6Address:
+    """An address of either kind; raises ValueError. Who has IPC alone never needs what knows of them."""
+    import ipaddress
+
+    return ipaddress.ip_address(text)
+
+
+class Address(NamedTuple):
+    """An IP address, as text, with a port; ``scope``, the interface of a link-local one, does not make it another."""
 
     host: str
     port: int
-    scope: int = field(default=0, compare=False)
+    scope: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Address) and self[:2] == other[:2]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
 
     @property
     def is_v6(self) -> bool:
@@ -37,24 +52,24 @@ class Address:
     @property
     def is_multicast(self) -> bool:
         """True for a multicast group."""
-        return ipaddress.ip_address(self.host).is_multicast
+        return ip_address(self.host).is_multicast
 
     @property
     def is_data_group(self) -> bool:
         """May this multicast group carry data? Its last byte is odd then, and the group after it carries control."""
-        return bool(ipaddress.ip_address(self.host).packed[-1] & 1)
+        return bool(ip_address(self.host).packed[-1] & 1)
 
     @property
     def control_group(self) -> Address:
         """Where status messages of receivers of this multicast group go: the last byte plus one, the same port."""
-        packed = ipaddress.ip_address(self.host).packed
-        group = ipaddress.ip_address(packed[:-1] + bytes([(packed[-1] + 1) & 0xFF]))
+        packed = ip_address(self.host).packed
+        group = ip_address(packed[:-1] + bytes([(packed[-1] + 1) & 0xFF]))
         return Address(str(group), self.port, self.scope)
 
     @property
     def is_wildcard(self) -> bool:
         """True for any address with any port."""
-        return self.port == 0 and ipaddress.ip_address(self.host).is_unspecified
+        return self.port == 0 and ip_address(self.host).is_unspecified
 
     @classmethod
     def any_of(cls, *, is_v6: bool) -> Address:
@@ -69,6 +84,8 @@ class Address:
 
     def pack(self) -> bytes:
         """As bytes of a ``sockaddr_storage``."""
+        import socket
+
         if self.is_v6:
             head = struct.pack("=HHI", socket.AF_INET6, socket.htons(self.port), 0)
             packed = head + socket.inet_pton(socket.AF_INET6, self.host) + struct.pack("=I", self.scope)
@@ -91,7 +108,7 @@ def parse_address(text: str, channel: str) -> tuple[str, int]:
 def is_literal(text: str) -> bool:
     """Is the host of this ``host:port`` a number, which stays what it is?"""
     try:
-        ipaddress.ip_address(split_address(text)[0])
+        ip_address(split_address(text)[0])
     except ValueError:
         return False
     return True
@@ -99,6 +116,8 @@ def is_literal(text: str) -> bool:
 
 def resolve_host(host: str, *, prefers_v6: bool = False) -> str:
     """The IP address of a name, IPv4 first; error 9 when there is none. May take as long as the system's resolver."""
+    import socket
+
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
     except OSError as error:
@@ -119,15 +138,15 @@ def resolve_address(text: str, channel: str, resolve: Resolver = resolve_host) -
     return Address(resolve(host), port)
 
 
-@dataclass(frozen=True)
 class Interface:
     """One address of this machine."""
 
-    name: str
-    host: str
-    prefix_length: int
-    index: int
-    flags: int
+    def __init__(self, name: str, host: str, prefix_length: int, index: int, flags: int) -> None:
+        self.name = name
+        self.host = host
+        self.prefix_length = prefix_length
+        self.index = index
+        self.flags = flags
 
     @property
     def is_v6(self) -> bool:
@@ -136,7 +155,7 @@ class Interface:
 
     def address(self, port: int) -> Address:
         """To bind a socket to."""
-        return Address(self.host, port, self.index if ipaddress.ip_address(self.host).is_link_local else 0)
+        return Address(self.host, port, self.index if ip_address(self.host).is_link_local else 0)
 
 
 def _interfaces() -> list[Interface]:
@@ -155,7 +174,7 @@ def find_interface(text: str, *, is_v6: bool, wants_multicast: bool) -> tuple[Ad
         )
     host = resolve_host(found[1] or found[2], prefers_v6=is_v6)
     port = int(found[3] or 0)
-    address = ipaddress.ip_address(host)
+    address = ip_address(host)
     if (address.version == 6) != is_v6:
         raise _no_interface(text)
     if address.is_unspecified and not wants_multicast:
@@ -182,11 +201,13 @@ def _by_name(name: str, port: int, is_v6: bool, text: str) -> tuple[Address, int
 
 def _best_match(network: str, *, is_v6: bool) -> Interface | None:
     """Multicast-capable ones come before loopback, the longest netmask first."""
+    import ipaddress
+
     wanted = ipaddress.ip_network(network, strict=False)
     best: Interface | None = None
     best_prefix = -1
     for one in _interfaces():
-        if one.is_v6 != is_v6 or not one.flags & _IFF_UP or ipaddress.ip_address(one.host) not in wanted:
+        if one.is_v6 != is_v6 or not one.flags & _IFF_UP or ip_address(one.host) not in wanted:
             continue
         if one.flags & _IFF_LOOPBACK:
             best = best or one

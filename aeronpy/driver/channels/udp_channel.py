@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aeronpy.driver.channels.addresses import Address, Resolver, find_interface, resolve_address, resolve_host
 from aeronpy.driver.channels.channel_values import bad_value, i64_of, size_of, tags_of, value_of
@@ -28,8 +27,7 @@ class ControlMode(IntEnum):
     RESPONSE = 3
 
 
-@dataclass(frozen=True)
-class TimestampOffsets:
+class TimestampOffsets(NamedTuple):
     """Bytes into a payload where time is written, RESERVED_OFFSET for the header's value, NO_TIMESTAMP for none."""
 
     media_receive: int
@@ -50,8 +48,7 @@ class TimestampOffsets:
         return cls(*offsets)
 
 
-@dataclass(frozen=True)
-class UdpChannel:
+class UdpChannel(NamedTuple):
     """Where a channel sends to or listens, and the key by which endpoints are shared.
 
     ``remote`` is the data address, and ``remote_control`` where a receiver's answers go: they differ for multicast.

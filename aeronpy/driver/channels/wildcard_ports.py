@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from aeronpy.driver.channels.addresses import Address
 from aeronpy.driver.conductor.refusals import refuse
@@ -31,7 +30,7 @@ class WildcardPorts:
             raise refuse(ErrorCode.GENERIC_ERROR, f"no available ports in range {self._low} {self._high}")
         self._used[port] += 1
         self._next = self._low if port == self._high else port + 1
-        return replace(address, port=port)
+        return address._replace(port=port)
 
     def give_back(self, address: Address) -> None:
         """A socket that `take` served is closed."""

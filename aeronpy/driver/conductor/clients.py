@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from aeronpy.driver import system_counters
@@ -21,15 +20,15 @@ class Held(Protocol):
         """It ends for all holders and readers."""
 
 
-@dataclass(eq=False, slots=True)
 class Client:
     """One client: what it added, by the registration ids of its own adds."""
 
-    client_id: int
-    heartbeat_id: int
-    is_closed: bool = False
-    publications: dict[int, Held] = field(default_factory=dict)
-    counters: dict[int, int] = field(default_factory=dict)
+    def __init__(self, client_id: int, heartbeat_id: int) -> None:
+        self.client_id = client_id
+        self.heartbeat_id = heartbeat_id
+        self.is_closed = False
+        self.publications: dict[int, Held] = {}
+        self.counters: dict[int, int] = {}
 
 
 class Clients:

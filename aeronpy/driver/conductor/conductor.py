@@ -6,7 +6,6 @@ stall without harm. All of it runs on one thread: its own, or the caller's with 
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Final
@@ -39,6 +38,7 @@ from aeronpy.driver.subscriptions.receive_names import ReceiveNames
 from aeronpy.driver.subscriptions.spy_subscriptions import SpySubscription, SpySubscriptions
 from aeronpy.driver.subscriptions.streams import Stream, Subscription
 from aeronpy.errors import AeronError
+from aeronpy.loggers import logger_of
 from aeronpy.protocol import CommandType, ErrorCode
 
 EVENTS_PER_POLL: Final = 64
@@ -52,7 +52,7 @@ _CHANGES: Final = {
     EventType.SUBSCRIBER_CLOSED: "LINGER -> CLOSED",
 }
 
-_log: Final = logging.getLogger(__name__)
+_log: Final = logger_of(__name__)
 
 
 class DriverConductor:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import socket
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from aeronpy._core import native
 from aeronpy._core.native import DriverCore
 from aeronpy.driver.conductor.log_files import LogFiles
 from aeronpy.driver.conductor.replies import Reply
 from aeronpy.driver.conductor.resource_agent import ResourceAgent
-from aeronpy.driver.event_log.event_log import EventLog
 from aeronpy.driver.event_log.log_events import LogEvent
-from aeronpy.driver.event_log.trace import Trace
 from aeronpy.driver.names.naming import Naming
 from aeronpy.driver.names.suppliers import supply
 from aeronpy.driver.publications.session_ids import SessionIds, wrap_i32
 from aeronpy.driver.settings.context import MediaDriverContext
+from aeronpy.loggers import logger_of
 
-_log: Final = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from aeronpy.driver.event_log.event_log import EventLog
+    from aeronpy.driver.event_log.trace import Trace
+
+_log: Final = logger_of(__name__)
 
 
 class Office:
@@ -33,10 +35,12 @@ class Office:
             context.publication_reserved_session_id_low,
             context.publication_reserved_session_id_high,
         )
-        self.event_log = EventLog.of(context)
+        self.event_log = _event_log(context)
         self._trace: Trace | None = None
         try:
             if self.event_log is not None:
+                from aeronpy.driver.event_log.trace import Trace
+
                 self._trace = Trace.of(core, self.event_log)
             self.logs = LogFiles(context, core.directory, agent, self.warn)
             self.naming = Naming(context, core, supply(context, core), self.note)
@@ -103,12 +107,18 @@ class Office:
         }
 
 
+def _event_log(context: MediaDriverContext) -> EventLog | None:
+    if not context.event_log and not context.event_log_disable:
+        return None
+    from aeronpy.driver.event_log.event_log import EventLog
+
+    return EventLog.of(context)
+
+
 def _system_buffer_lengths() -> tuple[tuple[int, int], tuple[int, int]]:
     """Default and greatest length of socket buffers, to send and to receive, as this system gives them."""
-    lengths = []
-    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            default = probe.getsockopt(socket.SOL_SOCKET, option)
-            probe.setsockopt(socket.SOL_SOCKET, option, (1 << 31) - 1)
-            lengths.append((default, probe.getsockopt(socket.SOL_SOCKET, option)))
-    return lengths[0], lengths[1]
+    send, receive = (
+        (native.socket_buffer_length(is_send), native.socket_buffer_length(is_send, (1 << 31) - 1))
+        for is_send in (True, False)
+    )
+    return send, receive

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import struct
 from typing import Final, NamedTuple
 
@@ -122,6 +121,8 @@ def publication_error(
     port: int = 0,
 ) -> Reply:
     """A receiver refused the stream; host and port are where it said so from."""
+    import ipaddress
+
     address = ipaddress.ip_address(host)
     head = struct.pack(
         "<qqiiqqhH16sii",

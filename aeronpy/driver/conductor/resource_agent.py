@@ -6,23 +6,22 @@ work and none of their lane is free, and end after a while without any.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aeronpy._core import native
+from aeronpy.loggers import logger_of
 
 THREAD_NAME: Final = "aeron-md-nra"
 _IDLE_S: Final = 5.0
 _GRACE_S: Final = 2.0
 
-_log: Final = logging.getLogger(__name__)
+_log: Final = logger_of(__name__)
 
 
 class Lane(Enum):
@@ -36,8 +35,7 @@ class Lane(Enum):
     """Resolves names again, which nobody waits for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What to do. It may touch nothing that belongs to the thread that decides."""
 
     lane: Lane
@@ -46,8 +44,7 @@ class Job:
     """What to do with a result that nobody wants any more; runs on a thread of `Lane.LOGS`."""
 
 
-@dataclass(slots=True)
-class Finished:
+class Finished(NamedTuple):
     """What came of a job: a result, or an error. ``owner`` is who asked for it, None for nobody."""
 
     owner: Any

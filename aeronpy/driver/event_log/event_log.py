@@ -7,7 +7,6 @@ pipe that takes its time delays nobody: what does not fit into what waits meanwh
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import threading
@@ -23,6 +22,7 @@ from aeronpy.driver.conductor.replies import Reply
 from aeronpy.driver.event_log import event_texts
 from aeronpy.driver.event_log.log_events import NAMES, NEVER_HERE, LogEvent, parse_events
 from aeronpy.driver.settings.context import MediaDriverContext
+from aeronpy.loggers import logger_of
 from aeronpy.protocol import CommandType
 
 THREAD_NAME: Final = "aeron-md-log"
@@ -30,7 +30,7 @@ WAITING_MAX: Final = 64 << 10
 _GRACE_S: Final = 2.0
 _NANOS: Final = 1_000_000_000
 
-_log: Final = logging.getLogger(__name__)
+_log: Final = logger_of(__name__)
 
 _BY_COMMAND: Final = {
     command: LogEvent[f"CMD_IN_{command.name}"]

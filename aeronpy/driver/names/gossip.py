@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import struct
 import threading
 import time
@@ -16,10 +15,11 @@ from aeronpy.driver.conductor.resource_agent import THREAD_NAME
 from aeronpy.driver.names.resolver import NameResolver, SystemResolver
 from aeronpy.driver.settings.context import MS, MediaDriverContext, ThreadingMode
 from aeronpy.errors import AeronError, ArgumentError
+from aeronpy.loggers import logger_of
 
 BOOTSTRAPS_MAX: Final = 20
 
-_log: Final = logging.getLogger(__name__)
+_log: Final = logger_of(__name__)
 
 
 class GossipResolver(NameResolver):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -11,7 +9,7 @@ from typing import Final, NamedTuple
 
 from aeronpy._core.native import DriverCore
 from aeronpy.driver import system_counters
-from aeronpy.driver.channels.addresses import Address, is_literal, parse_address, resolve_address
+from aeronpy.driver.channels.addresses import Address, ip_address, is_literal, parse_address, resolve_address
 from aeronpy.driver.channels.udp_channel import UdpChannel
 from aeronpy.driver.conductor.refusals import refuse
 from aeronpy.driver.conductor.resource_agent import Job, Lane
@@ -20,10 +18,11 @@ from aeronpy.driver.event_log.log_events import LogEvent
 from aeronpy.driver.names.resolver import NameResolver
 from aeronpy.driver.settings.context import MediaDriverContext
 from aeronpy.errors import RegistrationError
+from aeronpy.loggers import logger_of
 from aeronpy.protocol import ErrorCode
 from aeronpy.uri import ChannelUri, split_address
 
-_log: Final = logging.getLogger(__name__)
+_log: Final = logger_of(__name__)
 
 
 class _Answer(NamedTuple):
@@ -102,7 +101,7 @@ class Naming:
         answer: str | None = None
         try:
             found = self._resolver.resolve(host, is_again=is_again)
-            answer = str(ipaddress.ip_address(found))
+            answer = str(ip_address(found))
             return found
         except RegistrationError:
             raise
@@ -151,7 +150,7 @@ def _is_name(written: str | None) -> bool:
         return False
     try:
         host, _ = split_address(written)
-        ipaddress.ip_address(host)
+        ip_address(host)
     except ValueError:
         return True
     return False

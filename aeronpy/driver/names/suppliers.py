@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-
 from aeronpy._core.native import DriverCore
-from aeronpy.driver.names.csv_table import CsvTableResolver
-from aeronpy.driver.names.gossip import GossipResolver
 from aeronpy.driver.names.resolver import NameResolver, SystemResolver
 from aeronpy.driver.settings.context import MediaDriverContext
 from aeronpy.errors import ArgumentError
@@ -21,8 +17,12 @@ def supply(context: MediaDriverContext, core: DriverCore) -> NameResolver:
     """
     supplier = context.name_resolver_supplier
     if supplier == "driver" or (supplier == "default" and context.resolver_interface):
+        from aeronpy.driver.names.gossip import GossipResolver
+
         return GossipResolver(context, core)
     if supplier == "csv_table":
+        from aeronpy.driver.names.csv_table import CsvTableResolver
+
         table = context.name_resolver_csv_lookup_table_args or context.name_resolver_init_args
         return CsvTableResolver(table, core)
     if supplier == "default":
@@ -32,6 +32,8 @@ def supply(context: MediaDriverContext, core: DriverCore) -> NameResolver:
 
 def _plugin(supplier: str, arguments: str) -> NameResolver:
     module, _, function = supplier.partition(":")
+    import importlib
+
     try:
         resolver = getattr(importlib.import_module(module), function)(arguments)
     except (ImportError, AttributeError) as error:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aeronpy.driver.channels.channel_values import bad_value
 from aeronpy.driver.settings.context import MediaDriverContext
@@ -31,8 +30,7 @@ _NAMES: Final = {"max": FlowControlKind.MAX, "min": FlowControlKind.MIN, "tagged
 _GROUP: Final = re.compile(r"(-?\d+)?(?:/(\d+))?")
 
 
-@dataclass(frozen=True)
-class FlowControl:
+class FlowControl(NamedTuple):
     """Of one publication."""
 
     kind: FlowControlKind
@@ -59,7 +57,7 @@ class FlowControl:
         name, *options = given.split(",")
         if name not in _NAMES:
             raise bad_value(uri, "fc", f"{name!r} is none of {', '.join(_NAMES)}")
-        found = replace(default, kind=_NAMES[name])
+        found = default._replace(kind=_NAMES[name])
         for option in options:
             found = found._with(option, uri)
         return found
@@ -68,9 +66,9 @@ class FlowControl:
         key, _, text = option.partition(":")
         try:
             if key == "rrwm":
-                return replace(self, retransmit_windows=_whole(text, 1))
+                return self._replace(retransmit_windows=_whole(text, 1))
             if key == "t" and self.remembers_receivers:
-                return replace(self, receiver_timeout_ns=parse_duration_ns(text))
+                return self._replace(receiver_timeout_ns=parse_duration_ns(text))
             if key == "g" and self.remembers_receivers:
                 return self._with_group(text)
         except ValueError as error:
@@ -83,7 +81,7 @@ class FlowControl:
         if found is None or not text:
             raise ValueError("it is no tag, nor tag/size, nor /size")
         tag = self.group_tag if found[1] is None else parse_integer(found[1], -(1 << 63), (1 << 63) - 1)
-        return replace(self, group_tag=tag, group_min=self.group_min if found[2] is None else _whole(found[2], 0))
+        return self._replace(group_tag=tag, group_min=self.group_min if found[2] is None else _whole(found[2], 0))
 
     @property
     def remembers_receivers(self) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from aeronpy.driver.channels.channel_values import (
     bad_value,
@@ -27,8 +26,7 @@ _MTU_MAX = 65504
 _FRAME_ALIGN = 32
 
 
-@dataclass(frozen=True)
-class PublicationParams:
+class PublicationParams(NamedTuple):
     """Of one add: ``given`` names the parameters that its channel spelled out, as the texts in it."""
 
     given: frozenset[str]
@@ -104,8 +102,7 @@ class PublicationParams:
         window_length = min(self.window_length, tagged.term_length // 2)
         if "pub-wnd" not in self.given:
             window_length = tagged.window_length
-        return replace(
-            self,
+        return self._replace(
             session_id=session_id,
             mtu=tagged.mtu,
             term_length=tagged.term_length,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from aeronpy._core.native import SendEndpointCore
@@ -16,12 +15,14 @@ from aeronpy.driver.conductor.office import Office
 OWN_ADDRESS = -1
 
 
-@dataclass(slots=True)
 class SendDestination:
     """One that a client added: as it was written, and where that is by now; None where nobody knows."""
 
-    text: str
-    address: Address | None
+    __slots__ = ("address", "text")
+
+    def __init__(self, text: str, address: Address | None) -> None:
+        self.text = text
+        self.address = address
 
 
 class SendEndpoint(ChannelEndpoint):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 _ALL_TYPES: Final = (1 << 32) - 1
@@ -34,8 +33,7 @@ class Gaps(NamedTuple):
 NO_GAPS: Final = Gaps()
 
 
-@dataclass(frozen=True)
-class Loss:
+class Loss(NamedTuple):
     """Drop ``rate`` (0 to 1) of the datagrams whose frame type's bit is in ``mask``, drawn from ``seed``; and gaps."""
 
     rate: float = 0.0
@@ -78,7 +76,7 @@ def _chance(given: Mapping[str, str], arguments: str) -> tuple[float, int, int]:
     if not 0.0 <= rate <= 1.0:
         raise ValueError(f"loss arguments {arguments!r}: a rate is from 0 to 1")
     mask = int(given["recv-msg-mask"], 16) if "recv-msg-mask" in given else _ALL_TYPES
-    seed = int(given["seed"]) if "seed" in given else random.getrandbits(64)
+    seed = int(given["seed"]) if "seed" in given else int.from_bytes(os.urandom(8), "little")
     if not 0 <= mask <= _ALL_TYPES:
         raise ValueError(f"loss arguments {arguments!r}: a mask has 32 bits")
     return rate, mask, seed & ((1 << 64) - 1)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import socket
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from aeronpy._core import native
 from aeronpy.driver.settings.context import MediaDriverContext
 from aeronpy.errors import ArgumentError
+from aeronpy.loggers import logger_of
 
-_log: Final = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SYSTEM: Final = "/sys/devices/system/cpu"
+
+_log: Final = logger_of(__name__)
 
 
 def check_sockets(context: MediaDriverContext) -> None:
@@ -33,11 +37,7 @@ def check_sockets(context: MediaDriverContext) -> None:
 
 def _attainable(name: str, wanted: int, limit: str) -> int:
     """What the system makes of a buffer's length; 0 asks for its default."""
-    option = getattr(socket, name)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        if wanted:
-            probe.setsockopt(socket.SOL_SOCKET, option, wanted)
-        actual = probe.getsockopt(socket.SOL_SOCKET, option)
+    actual = native.socket_buffer_length(name == "SO_SNDBUF", wanted)
     if actual < wanted:
         _log.warning(
             "could not get the desired %s: attempted=%d, actual=%d; raise %s of the system (sysctl)",
@@ -46,7 +46,7 @@ def _attainable(name: str, wanted: int, limit: str) -> int:
     return actual
 
 
-def check_cpuset(context: MediaDriverContext, system: Path = Path("/sys/devices/system/cpu")) -> None:
+def check_cpuset(context: MediaDriverContext, system: Path | str = SYSTEM) -> None:
     """Look at the set of processors that the process may use; only with ``cpuset_affinity``.
 
     Raises `ArgumentError` for an agent whose place is outside of the set. A set that shares cores with others, or
@@ -54,8 +54,10 @@ def check_cpuset(context: MediaDriverContext, system: Path = Path("/sys/devices/
     """
     if not context.cpuset_affinity:
         return
+    from pathlib import Path
+
     allowed = sorted(os.sched_getaffinity(0))
-    for text in _set_warnings(allowed, system):
+    for text in _set_warnings(allowed, Path(system)):
         if context.cpuset_warnings_as_errors:
             raise ArgumentError(f"{text}; give the process another set, or take this as a warning")
         _log.warning("%s", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 from aeronpy.driver.channels.channel_endpoints import ChannelEndpoints
 from aeronpy.driver.channels.channel_values import (
@@ -34,20 +34,35 @@ from aeronpy.uri import ChannelUri
 _GROUPS = {None: None, "infer": None, "true": True, "false": False}
 
 
-@dataclass(eq=False, slots=True)
 class NetworkSubscription(Subscription):
     """Receives on an endpoint."""
 
-    endpoint: ReceiveEndpoint
-    reliable: bool
-    sparse: bool
-    group: bool | None
-    congestion: str
-    window_length: int
-    nak_delay_ns: int
-    untethered_window_limit_ns: int
-    untethered_linger_ns: int
-    untethered_resting_ns: int
+    def __init__(
+        self,
+        *subscription: Any,
+        is_response: bool,
+        endpoint: ReceiveEndpoint,
+        reliable: bool,
+        sparse: bool,
+        group: bool | None,
+        congestion: str,
+        window_length: int,
+        nak_delay_ns: int,
+        untethered_window_limit_ns: int,
+        untethered_linger_ns: int,
+        untethered_resting_ns: int,
+    ) -> None:
+        super().__init__(*subscription, is_response=is_response)
+        self.endpoint = endpoint
+        self.reliable = reliable
+        self.sparse = sparse
+        self.group = group
+        self.congestion = congestion
+        self.window_length = window_length
+        self.nak_delay_ns = nak_delay_ns
+        self.untethered_window_limit_ns = untethered_window_limit_ns
+        self.untethered_linger_ns = untethered_linger_ns
+        self.untethered_resting_ns = untethered_resting_ns
 
     def check_agrees(self, other: NetworkSubscription) -> None:
         """Error 11 where two subscriptions to the same stream want it otherwise."""

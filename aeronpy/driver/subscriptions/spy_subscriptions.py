@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from aeronpy.driver.channels.channel_values import SPY_CHANNEL_PREFIX, flag_of, i32_of, parse_channel
 from aeronpy.driver.channels.udp_channel import UdpChannel
@@ -16,11 +16,12 @@ from aeronpy.driver.subscriptions.subscriptions import Subscriptions
 from aeronpy.protocol import ErrorCode
 
 
-@dataclass(eq=False, slots=True)
 class SpySubscription(Subscription):
     """Reads a network publication of this driver in place."""
 
-    udp: UdpChannel
+    def __init__(self, *subscription: Any, udp: UdpChannel) -> None:
+        super().__init__(*subscription)
+        self.udp = udp
 
     def sees(self, stream_id: int, session_id: int, udp: UdpChannel) -> bool:
         """Does it want this publication?"""

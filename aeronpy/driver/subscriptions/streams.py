@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from aeronpy.driver.conductor import counters, replies
@@ -19,22 +18,33 @@ class ReadableCore(Protocol):
         """True when it was there."""
 
 
-@dataclass(eq=False, slots=True)
 class Subscription:
     """One ADD_SUBSCRIPTION, or one of the destinations of a multi-destination one.
 
     A response subscription (``is_response``) takes nothing until it is told the session that answers it.
     """
 
-    registration_id: int
-    client_id: int
-    stream_id: int
-    channel: str
-    session_id: int | None
-    tether: bool
-    rejoin: bool
-    is_response: bool = field(default=False, kw_only=True)
-    streams: set[Stream] = field(default_factory=set, init=False, kw_only=True)
+    def __init__(  # noqa: PLR0917
+        self,
+        registration_id: int,
+        client_id: int,
+        stream_id: int,
+        channel: str,
+        session_id: int | None,
+        tether: bool,
+        rejoin: bool,
+        *,
+        is_response: bool = False,
+    ) -> None:
+        self.registration_id = registration_id
+        self.client_id = client_id
+        self.stream_id = stream_id
+        self.channel = channel
+        self.session_id = session_id
+        self.tether = tether
+        self.rejoin = rejoin
+        self.is_response = is_response
+        self.streams: set[Stream] = set()
 
     def takes(self, stream_id: int, session_id: int) -> bool:
         """Does it want this stream of this session?"""

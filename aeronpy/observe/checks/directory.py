@@ -11,7 +11,7 @@ from aeronpy.config import default_aeron_dir
 from aeronpy.errors import AeronError
 from aeronpy.observe.cnc import VERSION_MAJOR, CncReport, read_cnc_report
 from aeronpy.observe.driver import Life
-from aeronpy.observe.files import CNC_FILE, IMAGES, LOSS_REPORT_FILE, PUBLICATIONS, tree_bytes
+from aeronpy.observe.files import CNC_FILE, IMAGES, LOSS_REPORT_FILE, PUBLICATIONS, WAITERS, tree_bytes
 from aeronpy.observe.finding import Finding, Severity
 from aeronpy.observe.patient import Patient
 from aeronpy.observe.processes import process_name, process_state
@@ -90,7 +90,7 @@ def _beats(aeron_dir: str, patient: Patient) -> bool:
 
 def _without_cnc(path: str, elsewhere: str) -> Iterator[Finding]:
     try:
-        others = sorted(set(os.listdir(path)) - {LOSS_REPORT_FILE, PUBLICATIONS, IMAGES})
+        others = sorted(set(os.listdir(path)) - {LOSS_REPORT_FILE, PUBLICATIONS, IMAGES, WAITERS})
     except OSError as error:
         yield Finding(
             "directory.permission", Severity.ERROR, f"{path} cannot be listed: {error.strerror}", remedy=_whose(path)

@@ -52,6 +52,7 @@ int apy_conductor_create(apy_driver_context_t *context, apy_mpsc_ring_t *ring, a
     made->time_of_last_command_ns = made->cycle_start_ns;
     apy_wake_init(&made->wake);
     apy_call_slot_init(&made->calls);
+    made->calls.bell = ring->bell;
     *conductor = made;
     return APY_OK;
 }

@@ -94,6 +94,7 @@ static int open_parts(apy_driver_t *driver, const char *directory, const apy_dri
     context->conductor_inbox = &driver->inbox;
     context->next_receiver_id = random_i64();
     context->park_max_ns = APY_PACE_NO_BOUND;
+    apy_ringer_open(&context->ringer, directory);
     apy_store_release_i64(context->system_counters[APY_SC_BYTES_MAPPED],
                           (int64_t)(driver->cnc.mapping.length + driver->loss_report_mapping.length));
 
@@ -111,6 +112,7 @@ static void release(apy_driver_t *driver)
     apy_sender_free(driver->sender);
     free(driver->inbox_memory);
     apy_event_trace_close(driver->context.trace);
+    apy_ringer_close(&driver->context.ringer);
     apy_counters_manager_close(&driver->counters);
     if (driver->context.error_log != NULL) {
         apy_error_log_close(&driver->error_log);
@@ -124,6 +126,7 @@ int apy_driver_open(apy_driver_t *driver, const char *directory, const apy_drive
                     const char *const *labels, apy_clock_t clock)
 {
     memset(driver, 0, sizeof *driver);
+    driver->context.ringer.fd = -1;
     const int rc = open_parts(driver, directory, params, labels, clock);
     if (rc < 0) {
         release(driver);

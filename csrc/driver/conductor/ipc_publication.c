@@ -46,6 +46,7 @@ int apy_ipc_publication_create(apy_driver_context_t *context, apy_log_t *log,
     made->consumer_position_seen = params->start_position;
     made->paced_position = params->start_position;
     made->time_of_last_consumption_ns = apy_nano_time(&context->clock);
+    apy_waiters_promise(&made->log.meta->writers, &context->ringer);
     *publication = made;
     return APY_OK;
 }
@@ -70,10 +71,18 @@ static bool has_working_subscribers(const apy_ipc_publication_t *publication)
     return apy_subscribers_range(&publication->subscribers, &least, &most) > 0;
 }
 
+static void wake_writers(const apy_ipc_publication_t *publication)
+{
+    apy_waiters_ring_if_armed(&publication->log.meta->writers, &publication->context->ringer);
+}
+
 static void update_connected(apy_ipc_publication_t *publication)
 {
     const bool is_connected = publication->state == APY_PUBLICATION_ACTIVE && has_working_subscribers(publication);
-    apy_store_release_i32(&publication->log.meta->is_connected, is_connected);
+    if (apy_load_relaxed_i32(&publication->log.meta->is_connected) != is_connected) {
+        apy_store_release_i32(&publication->log.meta->is_connected, is_connected);
+        wake_writers(publication);
+    }
 }
 
 static void update_consumer_position(apy_ipc_publication_t *publication)
@@ -101,6 +110,7 @@ int apy_ipc_publication_update(apy_ipc_publication_t *publication)
             apy_log_clean(&publication->log, &publication->clean_position, least);
             apy_store_release_i64(publication->params.pub_lmt, limit);
             publication->trip_limit = limit + publication->trip_gain;
+            wake_writers(publication);
             return 1;
         }
     } else if (apy_load_relaxed_i64(publication->params.pub_lmt) > publication->consumer_position) {
@@ -124,6 +134,7 @@ static void unblock(apy_ipc_publication_t *publication)
 {
     if (apy_log_unblock(&publication->log, publication->consumer_position, publication->is_closed)) {
         apy_count(publication->context, APY_SC_UNBLOCKED_PUBLICATIONS, 1);
+        apy_waiters_ring_if_armed(&publication->log.meta->readers, &publication->context->ringer);
     }
 }
 

@@ -127,6 +127,7 @@ static void on_data(apy_image_t *image, const apy_datagram_t *datagram, int64_t 
     apy_term_insert(log->terms[apy_position_partition(position, log->shift)],
                     apy_position_offset(position, log->term_length), datagram->data, (int32_t)datagram->length);
     raise_hwm(image, end);
+    apy_waiters_ring_if_armed(&log->meta->readers, &image->context->ringer);
 }
 
 void apy_image_on_packet(apy_image_t *image, apy_receive_destination_t *destination, const apy_datagram_t *datagram,
@@ -226,6 +227,7 @@ static void init(apy_image_t *made, apy_driver_context_t *context, apy_receive_e
     made->core.paced_position = join_position;
     made->core.time_of_state_ns = now_ns;
     made->core.loss_entry = -1;
+    apy_waiters_promise(&made->log.meta->readers, &context->ringer);
 }
 
 int apy_image_create(apy_driver_context_t *context, apy_receive_endpoint_t *endpoint, apy_log_t *log,

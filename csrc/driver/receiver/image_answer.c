@@ -186,6 +186,7 @@ static int fill_gap(apy_image_t *image, const apy_lost_range_t *lost)
                                         lost->term_id, lost->term_offset, lost->length);
     if (is_filled) {
         apy_count(image->context, APY_SC_LOSS_GAP_FILLS, 1);
+        apy_waiters_ring_if_armed(&image->log.meta->readers, &image->context->ringer);
     }
     return is_filled;
 }

@@ -49,7 +49,9 @@ int apy_receive_destination_open(apy_receive_endpoint_t *endpoint, const apy_udp
         opened->control = channel->local_control;
     }
     int rc = open_transport(opened);
-    if (rc == APY_OK && opened->media_timestamp_offset != APY_TIMESTAMP_NONE) {
+    if (rc == APY_OK && opened->media_timestamp_offset == APY_TIMESTAMP_NONE) {
+        apy_udp_transport_ask_trains(&opened->transport);
+    } else if (rc == APY_OK) { /* each datagram has a time of its own */
         rc = apy_udp_transport_ask_times(&opened->transport);
         if (rc != APY_OK) {
             apy_udp_transport_close(&opened->transport);

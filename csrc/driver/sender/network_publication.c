@@ -7,11 +7,12 @@
 #include "apy/error.h"
 #include "apy/send_dispatch.h"
 #include "apy/term_scan.h"
+#include "apy/udp_train.h"
 #include "publication_fields.h"
 
 #define SETUP_INTERVAL_NS 100000000
 #define HEARTBEAT_INTERVAL_NS 100000000
-#define DATAGRAMS_MAX 16 /* of one publication in one turn */
+#define DATAGRAMS_MAX 256 /* of one publication in one turn */
 
 /* --- sending --- */
 
@@ -21,14 +22,20 @@ static bool has_address(const apy_network_publication_t *publication)
     return !publication->is_response || publication->sender.response_address.ss_family != 0;
 }
 
+/* NULL: where the channel goes. */
+static const struct sockaddr_storage *destination(const apy_network_publication_t *publication)
+{
+    return publication->is_response ? &publication->sender.response_address : NULL;
+}
+
 int apy_network_publication_transmit(apy_network_publication_t *publication, const struct iovec *datagrams, int count,
                                      int64_t now_ns, int64_t *bytes)
 {
-    const struct sockaddr_storage *to = publication->is_response ? &publication->sender.response_address : NULL;
     if (!has_address(publication)) {
         return 0;
     }
-    const int sent = apy_send_endpoint_send(publication->endpoint, to, datagrams, count, now_ns, bytes);
+    const int sent =
+        apy_send_endpoint_send(publication->endpoint, destination(publication), datagrams, count, now_ns, bytes);
     if (sent < count) { /* the rest goes in the next turn */
         apy_count(publication->context, APY_SC_SHORT_SENDS, 1);
     }
@@ -115,19 +122,29 @@ static void move_to(apy_network_publication_t *publication, int64_t position)
     apy_store_release_i64(publication->params.snd_pos, position);
 }
 
-/* Fill datagrams from the log, as many as the window and one system call take. */
+/* A full datagram is seldom alone: what the publisher's processor wrote is asked for before it is looked at. */
+static void fetch_ahead(const uint8_t *term, int32_t offset, int32_t term_length, int32_t length)
+{
+    const int32_t end = offset + length < term_length ? offset + length : term_length;
+    for (int32_t at = offset; at < end; at += APY_CACHE_LINE) {
+        __builtin_prefetch(term + at, 0, 2);
+    }
+}
+
+/* Fill datagrams from the log, as many as the window and messages_per_send, of trains or of datagrams, take. */
 static int gather(apy_network_publication_t *publication, struct iovec *datagrams, int32_t *spans)
 {
     const apy_log_t *log = &publication->log;
     const int64_t position = publication->sender.position;
-    const int32_t per_send = publication->context->config.messages_per_send;
-    const int count_max = per_send < DATAGRAMS_MAX ? per_send : DATAGRAMS_MAX;
+    const bool couples = apy_send_endpoint_couples(publication->endpoint, destination(publication));
     const uint8_t *term = log->terms[apy_position_partition(position, log->shift)];
     int32_t offset = apy_position_offset(position, log->term_length);
     int64_t window = publication->sender.limit - position;
+    int32_t messages_left = publication->context->config.messages_per_send;
+    apy_udp_train_t train = {0};
     int count = 0;
 
-    while (count < count_max && window > 0 && offset < log->term_length) {
+    while (count < DATAGRAMS_MAX && window > 0 && offset < log->term_length) {
         apy_scan_t found;
         const int32_t bytes_max = window < log->mtu ? (int32_t)window : log->mtu;
         const int32_t scanned = apy_term_scan(term, log->term_length, offset, bytes_max, &found);
@@ -137,11 +154,19 @@ static int gather(apy_network_publication_t *publication, struct iovec *datagram
             }
             break;
         }
+        if (!couples || train.count == 0 || !apy_udp_train_couple(&train, (size_t)found.bytes)) {
+            if (messages_left-- == 0) {
+                break;
+            }
+            train = (apy_udp_train_t){0};
+            apy_udp_train_couple(&train, (size_t)found.bytes);
+        }
         datagrams[count] = (struct iovec){(void *)(uintptr_t)(term + offset), (size_t)found.bytes};
         spans[count] = found.bytes + found.padding;
         offset += spans[count];
         window -= spans[count];
         count++;
+        fetch_ahead(term, offset + 2 * found.bytes, log->term_length, found.bytes);
     }
     return count;
 }
@@ -281,7 +306,7 @@ void apy_network_publication_on_sm(apy_network_publication_t *publication, const
     apy_store_release_i64(publication->params.snd_lmt, limit);
     tell_receivers(publication);
     if (!apy_load_acquire_i32(&publication->from_core.is_end_of_stream)) {
-        apy_store_release_i32(&publication->log.meta->is_connected, apy_publication_has_subscribers(publication));
+        apy_publication_set_connected(publication, apy_publication_has_subscribers(publication));
     }
 }
 
@@ -412,6 +437,7 @@ int apy_network_publication_create(apy_driver_context_t *context, apy_send_endpo
         return rc;
     }
     made->log = *log;
+    apy_waiters_promise(&made->log.meta->writers, &context->ringer);
     *publication = made;
     return APY_OK;
 }

@@ -17,7 +17,7 @@ static int64_t update_pub_pos(apy_network_publication_t *publication)
 
 static void set_connected(apy_network_publication_t *publication, bool is_connected)
 {
-    apy_store_release_i32(&publication->log.meta->is_connected, is_connected);
+    apy_publication_set_connected(publication, is_connected);
 }
 
 /* --- the limit --- */
@@ -46,6 +46,7 @@ static int raise_limit(apy_network_publication_t *publication, int64_t sent)
     apy_log_clean(&publication->log, &publication->core.clean_position, consumed - publication->log.term_length);
     if (is_clean_before(publication, limit)) {
         apy_store_release_i64(publication->params.pub_lmt, limit);
+        apy_waiters_ring_if_armed(&publication->log.meta->writers, &publication->context->ringer);
     }
     return 1;
 }
@@ -86,6 +87,7 @@ static bool unblock(apy_network_publication_t *publication, int64_t position)
         return false;
     }
     apy_count(publication->context, APY_SC_UNBLOCKED_PUBLICATIONS, 1);
+    apy_waiters_ring_if_armed(&publication->log.meta->readers, &publication->context->ringer); /* spies */
     return true;
 }
 

@@ -70,6 +70,16 @@ static inline bool apy_publication_has_subscribers(const apy_network_publication
             apy_load_acquire_i32(&publication->from_core.has_spies) != 0);
 }
 
+/* Tell publishers, and wake those that sleep until this changes. Both agents do. */
+static inline void apy_publication_set_connected(apy_network_publication_t *publication, bool is_connected)
+{
+    apy_log_meta_t *meta = publication->log.meta;
+    if (apy_load_relaxed_i32(&meta->is_connected) != (int32_t)is_connected) {
+        apy_store_release_i32(&meta->is_connected, is_connected);
+        apy_waiters_ring_if_armed(&meta->writers, &publication->context->ringer);
+    }
+}
+
 /* --- the sender's --- */
 
 /* One turn: returns the bytes that went out. */

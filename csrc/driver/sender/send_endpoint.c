@@ -187,6 +187,13 @@ static void stamp(const struct iovec *datagrams, int count, int32_t at)
     }
 }
 
+bool apy_send_endpoint_couples(const apy_send_endpoint_t *endpoint, const struct sockaddr_storage *to)
+{
+    return endpoint->is_mdc
+               ? endpoint->transport.sends_trains
+               : apy_udp_transport_couples(&endpoint->transport, to != NULL ? to : &endpoint->channel.remote_data);
+}
+
 int apy_send_endpoint_send(apy_send_endpoint_t *endpoint, const struct sockaddr_storage *to,
                            const struct iovec *datagrams, int count, int64_t now_ns, int64_t *bytes)
 {

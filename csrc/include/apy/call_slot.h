@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apy/doorbell.h"
 #include "apy/error.h"
 #include "apy/wake.h"
 
@@ -20,7 +21,8 @@ typedef struct apy_call_slot {
     apy_call_fn function; /* release by the caller, cleared by the server */
     void *argument;
     int result;
-    int32_t is_direct; /* no server thread runs: call executes at once on the caller's thread */
+    apy_doorbell_t *bell; /* of the server's sleep; may be NULL */
+    int32_t is_direct;    /* no server thread runs: call executes at once on the caller's thread */
     apy_wake_t done;
     char error_text[APY_ERROR_TEXT_MAX];
 } apy_call_slot_t;

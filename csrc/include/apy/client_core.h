@@ -84,7 +84,7 @@ int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_clie
 void apy_client_core_free(apy_client_core_t *core); /* stops it first */
 
 /*
- * idle NULL: it sleeps for idle_sleep_ns, and is woken by those who wait for an answer. The time since init does not
+ * idle NULL: it sleeps for idle_sleep_ns; a driver of ours wakes it, with others those who wait make it look more often. The time since init does not
  * count as one without service: nothing was promised to the driver yet.
  */
 int apy_client_core_start(apy_client_core_t *core, const apy_idle_t *idle);

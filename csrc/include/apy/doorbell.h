@@ -23,5 +23,7 @@ void apy_doorbell_wait(apy_doorbell_t *bell, int64_t timeout_ns);
 bool apy_doorbell_take(apy_doorbell_t *bell);
 
 void apy_doorbell_ring(apy_doorbell_t *bell);
+/* End a sleep without a mark of it: take will not tell. */
+void apy_doorbell_wake(apy_doorbell_t *bell);
 
 #endif

@@ -11,6 +11,7 @@
 #include "apy/loss_interceptor.h"
 #include "apy/loss_report.h"
 #include "apy/mpsc_ring.h"
+#include "apy/ringer.h"
 
 /*
  * driver_context is what the agents of one driver share: settings, clock, counters, logs, inboxes.
@@ -35,7 +36,8 @@ typedef struct apy_driver_config {
     int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns; /* longer cycles are counted */
     int64_t reresolution_check_interval_ns;                                     /* 0: names are not looked up again */
     int32_t send_to_status_poll_ratio;
-    int32_t messages_per_send; /* datagrams of one publication in one system call */
+    int32_t
+        messages_per_send; /* datagrams of one publication in one turn, or trains of them where they can be coupled */
     int32_t sender_io_vector, receiver_io_vector;
     int32_t initial_window_length;
     int32_t mtu_length;
@@ -104,6 +106,7 @@ typedef struct apy_driver_context {
     apy_mpsc_ring_t *conductor_inbox; /* from sender and receiver, see conductor_inbox.h */
     int64_t next_receiver_id;         /* fetch-add */
     apy_event_trace_t *trace;         /* NULL: no event of the agents is logged */
+    apy_ringer_t ringer;              /* for clients that sleep until a log changes */
     int64_t park_max_ns;              /* how long any agent may sleep: release by the core, see pace.h */
 } apy_driver_context_t;
 

@@ -25,7 +25,12 @@ typedef struct apy_image_reader {
     int32_t is_closed; /* release; the mappings stay longer than any poll */
     int32_t final_is_revoked;
     int64_t join_position, final_position, final_end_of_stream;
-    void *owner; /* whoever keeps the log mapped */
+    void *owner;     /* whoever keeps the log mapped */
+    apy_seat_t seat; /* of its subscription, which alone waits here */
+    /* The term of the last poll, for the next one: the polls' own. */
+    const uint8_t *term;
+    int64_t term_begin;
+    int32_t term_id;
 } apy_image_reader_t;
 
 /* What a handler may ask of a fragment, valid as long as its call. */
@@ -82,6 +87,12 @@ int apy_image_reader_block_poll(apy_image_reader_t *reader, apy_fragment_fn hand
 static inline int64_t apy_image_reader_file_offset(const apy_image_reader_t *reader, const uint8_t *block)
 {
     return block - reader->terms[0];
+}
+
+/* Where a subscription announces that it sleeps; the log is mapped to write, though it reads only. */
+static inline apy_waiters_t *apy_image_reader_waiters(const apy_image_reader_t *reader)
+{
+    return (apy_waiters_t *)(uintptr_t)&reader->meta->readers;
 }
 
 /* Is there anything to poll? */

@@ -7,6 +7,7 @@
 
 #include "apy/mapping.h"
 #include "apy/position.h"
+#include "apy/waiters.h"
 
 /*
  * log_buffer is one stream's file: three terms and, in its last 4096 bytes, the metadata.
@@ -61,7 +62,10 @@ typedef struct apy_log_meta {
     uint8_t type;
     uint8_t reserved[2];
     int64_t untethered_linger_timeout_ns; /* not 8-aligned: never atomic */
-    uint8_t pad_3[3588];
+    uint8_t pad_3[2564];
+    apy_waiters_t readers; /* ours alone, like the next: for others the padding goes on */
+    apy_waiters_t writers;
+    uint8_t pad_4[384];
 } apy_log_meta_t;
 #pragma pack(pop)
 
@@ -74,6 +78,7 @@ static_assert(offsetof(apy_log_meta_t, entity_tag) == 448, "entity tag");
 static_assert(offsetof(apy_log_meta_t, group) == 488, "group");
 static_assert(offsetof(apy_log_meta_t, is_publication_revoked) == 496, "revoked");
 static_assert(offsetof(apy_log_meta_t, untethered_linger_timeout_ns) == 500, "untethered linger");
+static_assert(offsetof(apy_log_meta_t, readers) == 3072, "waiting readers");
 
 typedef struct apy_log {
     apy_mapping_t mapping;

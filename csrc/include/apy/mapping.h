@@ -23,7 +23,8 @@ typedef struct apy_mapping {
 /*
  * Create path exclusively with length bytes, all zero, as open to others as its directory and the umask let it,
  * mapped read-write.
- * sparse: only the size is set; otherwise every page is allocated (posix_fallocate) and touched.
+ * sparse: only the size is set; otherwise every page is allocated (posix_fallocate), and faults in at its first use
+ * unless touched: most of a CnC file is never looked at.
  * APY_E_STORAGE: "<path> needs N bytes, <dir> has M free: ..."; APY_E_OS for the rest. Nothing stays behind.
  */
 int apy_mapping_create(apy_mapping_t *mapping, const char *path, size_t length, bool sparse);

@@ -23,7 +23,9 @@ typedef struct apy_batch {
     int32_t capacity, count;
     const uint8_t **payloads;
     int64_t *positions; /* of the stream behind each message */
-    int32_t *lengths, *session_ids;
+    int32_t *lengths;
+    int32_t *session_ids; /* the first session_count are there: ask apy_batch_session_ids */
+    int32_t session_count;
     apy_batch_part_t *parts;
     int32_t part_count, part_capacity;
     uint8_t **assembled; /* buffers of messages put together from fragments, in order */
@@ -41,6 +43,9 @@ int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t *const *readers, int c
 
 /* Move the positions, and free what was assembled. */
 void apy_batch_commit(apy_batch_t *batch);
+
+/* Whose each message is: written down when they are asked for, since few ask. */
+const int32_t *apy_batch_session_ids(apy_batch_t *batch);
 
 /* The buffer that message index was assembled in, now the caller's; NULL when it lies in its term. */
 uint8_t *apy_batch_take(apy_batch_t *batch, int32_t index);

@@ -20,6 +20,7 @@
 typedef struct apy_publication {
     apy_exclusive_t exclusive; /* its base alone is used when shared */
     apy_limit_bell_t limit_bell;
+    apy_seat_t seat; /* of whoever waits for window */
     int32_t is_exclusive;
     int32_t is_closed; /* release; the mappings stay longer than any call */
 } apy_publication_t;
@@ -28,6 +29,8 @@ void apy_publication_init(apy_publication_t *publication, const apy_log_t *log, 
                           bool is_exclusive);
 /* Ring this, before anybody offers, where the limit is met: of the driver that moves it, mapped longer than any call. */
 void apy_publication_set_bell(apy_publication_t *publication, apy_doorbell_t *bell);
+/* Ring readers that sleep, with this: before anybody offers, and kept open longer than any call. */
+void apy_publication_set_ringer(apy_publication_t *publication, const apy_ringer_t *ringer);
 void apy_publication_close(apy_publication_t *publication);
 
 static inline bool apy_publication_is_closed(const apy_publication_t *publication)
@@ -47,6 +50,17 @@ static inline int64_t apy_publication_offer(apy_publication_t *publication, cons
 }
 
 int64_t apy_publication_claim(apy_publication_t *publication, int32_t length, uint8_t **frame);
+/* End a claim, and wake readers that sleep. The publication may be closed meanwhile, its log not unmapped. */
+static inline void apy_publication_commit(const apy_publication_t *publication, uint8_t *frame)
+{
+    apy_claim_commit(frame);
+    apy_append_ring(&publication->exclusive.base);
+}
+static inline void apy_publication_abort(const apy_publication_t *publication, uint8_t *frame)
+{
+    apy_claim_abort(frame);
+    apy_append_ring(&publication->exclusive.base);
+}
 
 /* Try for at most timeout_ns while it may still succeed; returns what the last offer answered. */
 int64_t apy_publication_send(apy_publication_t *publication, const struct iovec *parts, int count,

@@ -29,6 +29,9 @@ bool apy_send_endpoint_is_response(const apy_send_endpoint_t *endpoint);
 int apy_send_endpoint_send(apy_send_endpoint_t *endpoint, const struct sockaddr_storage *to,
                            const struct iovec *datagrams, int count, int64_t now_ns, int64_t *bytes);
 
+/* May datagrams to there travel in trains? As for send; of many destinations each is asked when it is sent to. */
+bool apy_send_endpoint_couples(const apy_send_endpoint_t *endpoint, const struct sockaddr_storage *to);
+
 /* Any bytes whatever: checked, counted when refused. */
 void apy_send_endpoint_on_datagram(apy_send_endpoint_t *endpoint, const uint8_t *datagram, size_t length,
                                    const struct sockaddr_storage *source, int64_t now_ns);

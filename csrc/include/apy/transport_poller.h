@@ -46,14 +46,17 @@ typedef struct apy_transport_poller {
     struct sockaddr_storage sources[APY_IO_VECTOR_MAX];
     struct iovec vectors[APY_IO_VECTOR_MAX];
     struct mmsghdr messages[APY_IO_VECTOR_MAX];
-    bool has_controls; /* messages have room for times */
+    bool has_controls; /* messages have room for times and lengths */
     union {
         struct cmsghdr header; /* for its alignment */
-        uint8_t room[CMSG_SPACE(sizeof(struct timespec))];
+        uint8_t room[CMSG_SPACE(sizeof(struct timespec)) + APY_TRAIN_GIVEN];
     } controls[APY_IO_VECTOR_MAX];
 } apy_transport_poller_t;
 
-/* io_vector: datagrams taken from one socket in one system call, cut to 1 to APY_IO_VECTOR_MAX. */
+/*
+ * io_vector: datagrams taken from one socket in one system call, cut to 1 to APY_IO_VECTOR_MAX; where the socket takes
+ * trains, that many trains. The handler gets datagrams in either case.
+ */
 int apy_transport_poller_init(apy_transport_poller_t *poller, int io_vector, const apy_loss_interceptor_t *loss);
 void apy_transport_poller_free(apy_transport_poller_t *poller);
 
