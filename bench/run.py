@@ -17,8 +17,22 @@ from dataclasses import asdict
 from pathlib import Path
 
 from aeronpy.bench.machine import describe
-from bench.compare.sides import BUILT, build_ends
-from bench.families import Family, Line, Settings, ipc, python, udp
+from bench.compare.sides import BUILT, build_ends, build_java, build_native
+from bench.families import (
+    Family,
+    Line,
+    Settings,
+    floors,
+    idle,
+    ipc,
+    java,
+    messaging,
+    python,
+    startup,
+    storage,
+    streams,
+    udp,
+)
 
 FAMILIES: dict[str, Family] = {
     "ipc-throughput": ipc.throughput,
@@ -26,9 +40,17 @@ FAMILIES: dict[str, Family] = {
     "callback": python.callback,
     "callback-round-trip": python.callback_round_trip,
     "batch": python.batch,
+    "native": python.native,
     "udp-throughput": udp.throughput,
     "udp-throughput-two": udp.throughput_two,
     "udp-round-trip": udp.round_trip,
+    "streams": streams.family,
+    "idle": idle.family,
+    "startup": startup.family,
+    "messaging": messaging.family,
+    "floors": floors.family,
+    "java": java.family,
+    "storage": storage.family,
 }
 
 
@@ -56,6 +78,8 @@ def main() -> int:
     settings = Settings(options.rounds, options.seconds, tuple(options.size or Settings.sizes))
 
     build_ends()
+    build_native()
+    build_java()
     options.output.parent.mkdir(parents=True, exist_ok=True)
     failed = 0
     with options.output.open("w") as output:
