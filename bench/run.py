@@ -22,6 +22,7 @@ from bench.families import (
     Family,
     Line,
     Settings,
+    calls,
     floors,
     idle,
     ipc,
@@ -35,6 +36,7 @@ from bench.families import (
 )
 
 FAMILIES: dict[str, Family] = {
+    "instructions": calls.instructions,
     "ipc-throughput": ipc.throughput,
     "ipc-round-trip": ipc.round_trip,
     "callback": python.callback,
@@ -50,6 +52,7 @@ FAMILIES: dict[str, Family] = {
     "messaging": messaging.family,
     "floors": floors.family,
     "java": java.family,
+    "calls": calls.micro,
     "storage": storage.family,
 }
 

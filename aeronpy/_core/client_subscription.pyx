@@ -42,8 +42,7 @@ cdef class SubscriptionBase:
     cdef _Wait _wait
     cdef FragmentAssembler _batch_assembler
     cdef apy_native_subscription_t _native
-    cdef bint _is_native  # from when on native code may poll
-    cdef list _past       # image lists that a native poll may still read, each with its turn
+    cdef list _past  # image lists that a native poll may still read, each with its turn
     cdef object __weakref__
     cdef readonly str channel
     cdef readonly int32_t stream_id
@@ -82,7 +81,7 @@ cdef class SubscriptionBase:
         cdef int64_t turn
         self._list = images
         turn = apy_native_subscription_set(&self._native, &images._set)
-        if self._is_native:
+        if self._dispatch.is_native:
             self._past.append((turn, before))
             self._sweep()
         apy_fetch_add_i32(&self._changes, 1)

@@ -1,5 +1,7 @@
 """One end of many streams on the real C client: ``streams_end.py ROLE DIR CHANNEL STREAMS SIZE``.
 
+CHANNEL may be several, with commas between: a hundred streams go through each.
+
 ROLE is ``publish`` or ``receive``. Lines and answers are those of ``ends.py``.
 """
 
@@ -19,14 +21,15 @@ from real_client import RealClient
 FIRST_STREAM_ID = 3001
 DEADLINE_S = 300.0
 AT_ONCE = 50
+STREAMS_PER_CHANNEL = 100
 PROGRESS_BYTES = 4096
 
 
 class ManyStreams(RealClient):
     """Publications or subscriptions of as many streams."""
 
-    def add_all(self, kind: str, channel: str, streams: int) -> list[c_void_p]:
-        """Some at once, so that their first frames do not overrun the socket; TimeoutError after 300 s in all."""
+    def add_all(self, kind: str, channels: list[str], streams: int) -> list[c_void_p]:
+        """Some at once, so that first frames do not overrun the socket; TimeoutError after 300 s."""
         self._deadline = time.monotonic() + DEADLINE_S
         add = getattr(self._lib, f"aeron_async_add_{kind}")
         nothing = [None] * 4 if kind == "subscription" else []
@@ -35,8 +38,8 @@ class ManyStreams(RealClient):
         for first in range(0, streams, AT_ONCE):
             pending = []
             for index in range(first, min(first + AT_ONCE, streams)):
-                each = c_void_p()
-                self._check(add(byref(each), self._client, channel.encode(), FIRST_STREAM_ID + index, *nothing))
+                each, channel = c_void_p(), channels[index // STREAMS_PER_CHANNEL].encode()
+                self._check(add(byref(each), self._client, channel, FIRST_STREAM_ID + index, *nothing))
                 pending.append(each)
             added = [self._added(kind, each) for each in pending]
             if kind == "exclusive_publication":
@@ -69,10 +72,12 @@ def shared_progress(path: Path) -> mmap.mmap:
 
 
 def main() -> None:
-    role, aeron_dir, channel, streams, size = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
+    role, aeron_dir, channels, streams, size = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
     client, loops = ManyStreams(aeron_dir), loops_of_streams()
     is_publisher = role == "publish"
-    resources = client.add_all("exclusive_publication" if is_publisher else "subscription", channel, streams)
+    resources = client.add_all(
+        "exclusive_publication" if is_publisher else "subscription", channels.split(","), streams
+    )
     ends = (LoopEnd * streams)()
     for end, resource in zip(ends, resources, strict=True):
         end.offer, end.poll = client.offer, client.poll

@@ -23,7 +23,7 @@ class Results:
 
     def with_goals(self) -> list[dict[str, Any]]:
         """Figures that have one."""
-        return [line for line in self.figures if "goal" in line]
+        return [line for line in (*self.instructions, *self.figures) if "goal" in line]
 
     def add(self, line: dict[str, Any]) -> None:
         """Sort a line in. Raises ValueError for one that is none of a run's."""
