@@ -181,7 +181,8 @@ cdef class SubscriptionBase:
         """Take up to messages_max whole messages in one crossing; returns a `MessageBatch`, to be closed.
 
         Messages stay in the log, and their publisher's window stays taken, until the batch is closed: then the
-        position moves. One batch at a time; no polls meanwhile.
+        position moves. So a batch takes no more from an image than the larger of 256 KiB and a 32nd of its term. One
+        batch at a time; no polls meanwhile.
         """
         cdef MessageBatch batch
         cdef _BatchStore store = self._store
