@@ -25,7 +25,7 @@ C_OBJECTS := $(C_SOURCES:%.c=$(OUT)/%.o)
 C_LIBRARY := $(OUT)/libaeronpy.a
 C_TESTS := $(patsubst tests/c/%.c,$(OUT)/tests/%,$(sort $(wildcard tests/c/test_*.c)))
 
-.PHONY: build library check test test-c demo peers interop faults soak san fuzz instructions bench bench-quick bench-peers clean test-tsan
+.PHONY: build library check test test-c demo peers interop faults soak san fuzz instructions bench bench-quick bench-report bench-peers clean test-tsan
 
 build: library $(READY)
 	AERONPY_STATIC_LIBRARY=$(C_LIBRARY) $(PY) setup.py -q build_ext --inplace
@@ -140,6 +140,10 @@ bench-quick: build
 BENCH ?=
 bench: build bench-peers
 	$(PY) -m bench.run $(BENCH)
+
+# docs/performance.md, its plots and the README's numbers, from the last run's build/bench/*.jsonl.
+bench-report: $(READY)
+	$(PY) -m bench.report
 
 # What is compared with beside Aeron: ZeroMQ, gRPC, NATS, and the compilers of native handlers, for the peers' Python.
 PEER_PY := $(or $(AERONPY_PEER_PYTHON),.peers/py312/bin/python)

@@ -17,18 +17,43 @@ from dataclasses import asdict
 from pathlib import Path
 
 from aeronpy.bench.machine import describe
-from bench.compare.sides import BUILT, build_ends
-from bench.families import Family, Line, Settings, ipc, python, udp
+from bench.compare.sides import BUILT, build_ends, build_java, build_native
+from bench.families import (
+    Family,
+    Line,
+    Settings,
+    calls,
+    floors,
+    idle,
+    ipc,
+    java,
+    messaging,
+    python,
+    startup,
+    storage,
+    streams,
+    udp,
+)
 
 FAMILIES: dict[str, Family] = {
+    "instructions": calls.instructions,
     "ipc-throughput": ipc.throughput,
     "ipc-round-trip": ipc.round_trip,
     "callback": python.callback,
     "callback-round-trip": python.callback_round_trip,
     "batch": python.batch,
+    "native": python.native,
     "udp-throughput": udp.throughput,
     "udp-throughput-two": udp.throughput_two,
     "udp-round-trip": udp.round_trip,
+    "streams": streams.family,
+    "idle": idle.family,
+    "startup": startup.family,
+    "messaging": messaging.family,
+    "floors": floors.family,
+    "java": java.family,
+    "calls": calls.micro,
+    "storage": storage.family,
 }
 
 
@@ -56,6 +81,8 @@ def main() -> int:
     settings = Settings(options.rounds, options.seconds, tuple(options.size or Settings.sizes))
 
     build_ends()
+    build_native()
+    build_java()
     options.output.parent.mkdir(parents=True, exist_ok=True)
     failed = 0
     with options.output.open("w") as output:

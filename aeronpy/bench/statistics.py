@@ -87,3 +87,19 @@ def line_of(
         line["goal"] = str(goal)
         line["met"] = goal.is_met(interval)
     return line
+
+
+def line_alone(figure: str, size: int, ours: Sequence[float], *, unit: str) -> dict[str, object]:
+    """The JSON line of a figure without a peer; spread and interval are of our values. Raises ValueError of none."""
+    return {
+        "figure": figure,
+        "size": size,
+        "ours": significant(statistics.median(ours)),
+        "peer": None,
+        "ratio": None,
+        "peer_name": None,
+        "unit": unit,
+        "spread": [significant(min(ours)), significant(max(ours))],
+        "interval": [significant(each) for each in median_interval(ours)],
+        "rounds": len(ours),
+    }

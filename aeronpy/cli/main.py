@@ -19,6 +19,7 @@ from aeronpy.errors import AeronError
 SUBCOMMANDS: Final = {
     "archive": "aeronpy.cli.archive",
     "backlog": "aeronpy.cli.backlog",
+    "bench": "aeronpy.cli.bench",
     "cnc": "aeronpy.cli.cnc",
     "counters": "aeronpy.cli.counters",
     "doctor": "aeronpy.cli.doctor",

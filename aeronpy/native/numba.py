@@ -1,7 +1,7 @@
 """For handlers and loops that Numba compiles: signatures, what is behind a header, and memory at an address.
 
 A handler is ``@cfunc(FRAGMENT_HANDLER)``, or `CONTROLLED_HANDLER`, and gets ``(context, buffer, length, header)``: read
-the buffer with ``numba.carray(buffer, length)`` or `view`. Functions of the C API come from `aeronpy.native.function`.
+the buffer with ``numba.carray(buffer, shape, dtype)``. Functions of the C API come from `aeronpy.native.function`.
 What stands here is called from compiled code.
 """
 
@@ -14,8 +14,8 @@ from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-FRAGMENT_HANDLER: Final = types.void(types.voidptr, types.CPointer(types.uint8), types.uintp, types.voidptr)
-CONTROLLED_HANDLER: Final = types.int32(types.voidptr, types.CPointer(types.uint8), types.uintp, types.voidptr)
+FRAGMENT_HANDLER: Final = types.void(types.voidptr, types.voidptr, types.uintp, types.voidptr)
+CONTROLLED_HANDLER: Final = types.int32(types.voidptr, types.voidptr, types.uintp, types.voidptr)
 
 HEADER: Final = np.dtype([("frame", np.intp), ("position", np.int64), ("image", np.intp)])
 FRAME: Final = np.dtype(

@@ -46,10 +46,18 @@ LOOP_EXPORT int64_t loop_ping(const loop_end_t *end, size_t size, int64_t count,
 LOOP_EXPORT int64_t loop_paced(const loop_end_t *end, size_t size, int64_t count, int64_t interval_ns,
                                int64_t *times_ns);
 
+/* Both ends of many streams share this: how much was offered, and how much was taken. */
+typedef struct loop_progress {
+    int64_t sent;
+    _Alignas(128) _Atomic int64_t taken;
+} loop_progress_t;
+
 /* Offer count messages, by turns on so many streams; one that does not accept now is passed over. */
-LOOP_EXPORT int64_t loop_publish_streams(const loop_end_t *ends, int64_t streams, size_t size, int64_t count);
+LOOP_EXPORT int64_t loop_publish_streams(const loop_end_t *ends, int64_t streams, size_t size, int64_t count,
+                                         loop_progress_t *progress);
 
 /* Take count messages, by turns from so many streams: nanoseconds from the first to the last. */
-LOOP_EXPORT int64_t loop_receive_streams(const loop_end_t *ends, int64_t streams, int64_t count);
+LOOP_EXPORT int64_t loop_receive_streams(const loop_end_t *ends, int64_t streams, int64_t count,
+                                         loop_progress_t *progress);
 
 #endif

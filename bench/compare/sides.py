@@ -35,11 +35,17 @@ def peer_python() -> Path:
     return path
 
 
-def java_command() -> list[str]:
-    """A JVM with Aeron's jar and our classes of bench/java; the class and its arguments follow."""
+def java_jar() -> Path:
+    """Aeron's own jar."""
     jar = Path(os.environ.get("AERONPY_PEER_JAR", ROOT / ".peers" / "aeron-all-1.51.0.jar"))
     if not jar.exists():
         sys.exit("the real Aeron is not here: run `make peers`")
+    return jar
+
+
+def java_command() -> list[str]:
+    """A JVM with Aeron's jar and our classes of bench/java; the class and its arguments follow."""
+    jar = java_jar()
     opens = ("java.base/jdk.internal.misc", "java.base/java.util.zip", "java.base/sun.nio.ch")
     return ["java", *(f"--add-opens={each}=ALL-UNNAMED" for each in opens), "-cp", f"{jar}:{BUILT / 'java'}"]
 
@@ -76,6 +82,23 @@ def build_ends() -> None:
     built = subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if built.returncode != 0:
         sys.exit(f"our module does not build for the peer's Python:\n{built.stderr}")
+
+
+def build_native() -> None:
+    """The handlers of cffi and Cython, for the peer's interpreter."""
+    program = ROOT / "bench" / "compare" / "build_native.py"
+    command = [str(peer_python()), str(program), str(BUILT / "native")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if built.returncode != 0:
+        sys.exit(f"the native handlers do not build (is `make bench-peers` done?):\n{built.stderr}")
+
+
+def build_java() -> None:
+    """The classes of bench/java."""
+    target = BUILT / "java"
+    target.mkdir(parents=True, exist_ok=True)
+    sources = [str(each) for each in sorted((ROOT / "bench" / "java").glob("*.java"))]
+    subprocess.run(["javac", "-Xlint:all", "-Werror", "-cp", str(java_jar()), "-d", str(target), *sources], check=True)
 
 
 @dataclass(frozen=True)

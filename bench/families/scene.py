@@ -14,6 +14,10 @@ from aeronpy.bench.statistics import Goal, line_of
 from bench.compare.sides import TERM_BYTES, DriverMake, Medium, open_flow, started_driver
 from bench.families import Line, Settings
 
+PROBE_TRIPS = 200
+# Round trips turn a log over slowly: no longer than this.
+TURN_OVER_NS = 5e8
+
 
 @dataclass(frozen=True)
 class Side:
@@ -92,7 +96,7 @@ def trial_of(flow: Flow, size: int, setting: Setting, settings: Settings) -> Tri
         # A log is turned over before each trial too: a page not lately used costs more than the copy into it.
         return flow.capacity_trial(settings.round_s, turn_over_messages(size, TERM_BYTES))
     trips = turn_over_messages(size, TERM_BYTES if setting.term == "16m" else 1 << 20)
-    flow.round(min(trips, int(2e5 if setting.medium == "ipc" else 2e4)))
+    flow.round(min(trips, int(TURN_OVER_NS / flow.round(PROBE_TRIPS))))
     return flow.latency_trial(settings.round_s, setting.per_second)
 
 

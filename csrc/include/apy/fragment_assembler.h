@@ -26,8 +26,8 @@ typedef struct apy_builder {
     int32_t session_id;
     int32_t undo_limit, undo_term_offset; /* as they were before the last fragment */
     uint8_t first_flags;
-    bool is_lent; /* somebody else frees the buffer: the next message needs another */
-    apy_frame_t frame;
+    bool is_lent;                  /* somebody else frees the buffer: the next message needs another */
+    _Alignas(8) apy_frame_t frame; /* as in a log, for handlers of users' own */
 } apy_builder_t;
 
 typedef struct apy_fragment_assembler {

@@ -1,0 +1,59 @@
+"""From a run to ``docs/performance.md``, its plots and the README's numbers: ``python -m bench.report``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bench.report import page, plots
+from bench.report.results import read
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILT = ROOT / "build" / "bench"
+TRIED = "tried.md"
+
+
+def tried_text(path: Path) -> str | None:
+    """The list of what was tried, without its title."""
+    if not path.exists():
+        return None
+    return "\n".join(line for line in path.read_text().splitlines() if not line.startswith("# "))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", nargs="*", type=Path, help="default: build/bench/*.jsonl")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    options = parser.parse_args()
+    files = options.results or sorted(BUILT.glob("*.jsonl"))
+    if not files:
+        sys.exit("no results in build/bench: run `make bench` first")
+
+    results = read(files)
+    pictures = options.docs / "performance"
+    pictures.mkdir(parents=True, exist_ok=True)
+    drawn = [
+        ("Throughput by size", "throughput.svg", plots.throughput(results.figures, pictures / "throughput.svg")),
+        (
+            "Round trips over shared memory",
+            "latency-ipc.svg",
+            plots.latency([c for c in results.curves if c["curve"].startswith("ipc")], pictures / "latency-ipc.svg"),
+        ),
+        (
+            "Round trips over UDP",
+            "latency-udp.svg",
+            plots.latency([c for c in results.curves if c["curve"].startswith("udp")], pictures / "latency-udp.svg"),
+        ),
+        ("Cost by streams", "streams.svg", plots.streams(results.figures, pictures / "streams.svg")),
+    ]
+    shown = [(title, f"performance/{name}") for title, name, is_drawn in drawn if is_drawn]
+    (options.docs / "performance.md").write_text(page.page(results, shown, tried_text(options.docs / TRIED)))
+    options.readme.write_text(page.with_block(options.readme.read_text(), page.readme_block(results)))
+    print(f"{options.docs / 'performance.md'}: {len(results.figures)} figures, {len(results.with_goals())} goals")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
