@@ -12,6 +12,7 @@ cdef extern from "apy/atomic.h" nogil:
     void apy_store_release_i64(int64_t *at, int64_t value)
     int32_t apy_fetch_add_i32(int32_t *at, int32_t delta)
     int64_t apy_fetch_add_i64(int64_t *at, int64_t delta)
+    bint apy_cas_i32(int32_t *at, int32_t expected, int32_t desired)
     bint apy_cas_i64(int64_t *at, int64_t expected, int64_t desired)
     void apy_propose_max_i64(int64_t *at, int64_t value)
 

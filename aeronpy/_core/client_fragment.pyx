@@ -265,6 +265,7 @@ cdef class _Dispatch:
     cdef int image_polls  # by images of this subscription, each on its own
     cdef int raw_file
     cdef bint is_busy
+    cdef bint is_native  # native code may poll it as well, which does not wait for the GIL
     cdef bint failed
     cdef object error_handler
 
@@ -292,13 +293,30 @@ cdef class _Dispatch:
 
     cdef inline int claim(self) except -1:
         self.check_idle()
+        if self.is_native or (self.above is not None and self.above.is_native):
+            return self.claim_from_native()
         self.is_busy = True
         if self.above is not None:
             self.above.image_polls += 1
         return 0
 
+    cdef int claim_from_native(self) except -1:
+        # Each side says first that it is there, and then looks for the other: one of them sees it.
+        cdef bint is_claimed = apy_cas_i32(<int32_t *>&self.is_busy, 0, 1)
+        if is_claimed and self.above is not None:
+            apy_fetch_add_i32(<int32_t *>&self.above.image_polls, 1)
+            if apy_load_acquire_i32(<int32_t *>&self.above.is_busy) != 0:
+                self.release()
+                is_claimed = False
+        if not is_claimed:
+            if self.assembler is not None:
+                self.assembler._is_busy = False
+                self.assembler = None
+            self.refuse()
+        return 0
+
     cdef inline void release(self) noexcept:
-        self.is_busy = False
+        apy_store_release_i32(<int32_t *>&self.is_busy, 0)
         if self.above is not None:
             self.above.image_polls -= 1
 

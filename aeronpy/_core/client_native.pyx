@@ -66,7 +66,7 @@ cdef NativeHandle publication_handle(PublicationBase publication):
 
 cdef NativeHandle subscription_handle(SubscriptionBase subscription):
     check_generation(subscription._generation)
-    subscription._is_native = True
+    subscription._dispatch.is_native = True
     return new_handle(subscription, &subscription._native, (subscription._cnc,))
 
 
@@ -91,7 +91,7 @@ cdef int native_poll(SubscriptionBase subscription, size_t handler, size_t conte
         raise _errors.ArgumentError("the handler's address is 0")
     if assemble and controlled:
         raise _errors.ArgumentError("a native poll either assembles or is controlled: give one of them")
-    subscription._is_native = True
+    subscription._dispatch.is_native = True
     with nogil:
         if controlled:
             fragments = api.controlled_poll(handle, <aeronpy_controlled_fn>handler, <void *>context, fragment_limit)

@@ -42,8 +42,7 @@ cdef class SubscriptionBase:
     cdef _Wait _wait
     cdef FragmentAssembler _batch_assembler
     cdef apy_native_subscription_t _native
-    cdef bint _is_native  # from when on native code may poll
-    cdef list _past       # image lists that a native poll may still read, each with its turn
+    cdef list _past  # image lists that a native poll may still read, each with its turn
     cdef object __weakref__
     cdef readonly str channel
     cdef readonly int32_t stream_id
@@ -82,7 +81,7 @@ cdef class SubscriptionBase:
         cdef int64_t turn
         self._list = images
         turn = apy_native_subscription_set(&self._native, &images._set)
-        if self._is_native:
+        if self._dispatch.is_native:
             self._past.append((turn, before))
             self._sweep()
         apy_fetch_add_i32(&self._changes, 1)
@@ -182,7 +181,8 @@ cdef class SubscriptionBase:
         """Take up to messages_max whole messages in one crossing; returns a `MessageBatch`, to be closed.
 
         Messages stay in the log, and their publisher's window stays taken, until the batch is closed: then the
-        position moves. One batch at a time; no polls meanwhile.
+        position moves. So a batch takes no more from an image than the larger of 256 KiB and a 32nd of its term. One
+        batch at a time; no polls meanwhile.
         """
         cdef MessageBatch batch
         cdef _BatchStore store = self._store

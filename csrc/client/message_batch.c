@@ -5,6 +5,8 @@
 
 #include "apy/error.h"
 
+#define BATCH_BYTES_MIN (256 * 1024)
+
 int apy_batch_init(apy_batch_t *batch, int32_t capacity)
 {
     const size_t count = (size_t)capacity;
@@ -118,6 +120,21 @@ static __attribute__((noinline)) int take_fragment_at(filling_t *filling, const 
     return take_fragment(filling, &header, length);
 }
 
+/* What a batch holds is not given back until it is closed: so much that its publisher hardly feels it. */
+static int32_t bytes_of_batch(int32_t term_length)
+{
+    const int32_t of_window = term_length / 32;
+    return of_window > BATCH_BYTES_MIN ? of_window : BATCH_BYTES_MIN;
+}
+
+/* Unfragmented data, by one comparison of version, flags and type. */
+static inline bool is_whole_data(const apy_frame_t *frame)
+{
+    uint32_t word;
+    memcpy(&word, &frame->version, sizeof(word));
+    return (word & UINT32_C(0xFFFFC000)) == ((uint32_t)APY_FLAG_UNFRAGMENTED << 8 | (uint32_t)APY_FRAME_DATA << 16);
+}
+
 /* Walk the frames from the reader's position on, leaving the position alone. */
 static int fill_from(filling_t *filling, apy_image_reader_t *reader)
 {
@@ -130,9 +147,11 @@ static int fill_from(filling_t *filling, apy_image_reader_t *reader)
     }
     apy_batch_t *batch = filling->batch;
     const uint8_t *term = reader->terms[apy_position_partition(start, reader->shift)];
-    const uint8_t *end = term + reader->term_length;
+    const uint8_t *term_end = term + reader->term_length;
     const uint8_t *at = term + apy_position_offset(start, reader->term_length);
-    const int64_t bias = start - (int64_t)(intptr_t)at; /* turns addresses into positions */
+    const int32_t bytes_max = bytes_of_batch(reader->term_length);
+    const uint8_t *end = term_end - at > bytes_max ? at + bytes_max : term_end; /* no frame is begun from here on */
+    const int64_t bias = start - (int64_t)(intptr_t)at;                         /* turns addresses into positions */
     const int32_t term_id = (int32_t)((uint32_t)reader->initial_term_id + (uint32_t)(start >> reader->shift));
     const int32_t messages_max = filling->messages_max;
     const uint8_t **payloads = batch->payloads;
@@ -148,13 +167,12 @@ static int fill_from(filling_t *filling, apy_image_reader_t *reader)
             break;
         }
         const uint32_t payload = (uint32_t)(length - APY_FRAME_HEADER);
-        if (__builtin_expect(payload > (uint64_t)(end - at - APY_FRAME_HEADER), 0)) {
+        if (__builtin_expect(payload > (uint64_t)(term_end - at - APY_FRAME_HEADER), 0)) {
             rc = fail_corrupt(reader, length, at - term);
             break;
         }
         const uint8_t *next = at + apy_frame_span(length);
-        if (__builtin_expect(
-                (frame->flags & APY_FLAG_UNFRAGMENTED) == APY_FLAG_UNFRAGMENTED && frame->type != APY_FRAME_PAD, 1)) {
+        if (__builtin_expect(is_whole_data(frame), 1)) {
             payloads[count] = at + APY_FRAME_HEADER;
             lengths[count] = (int32_t)payload;
             positions[count++] = bias + (int64_t)(intptr_t)next;

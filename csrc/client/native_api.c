@@ -69,7 +69,7 @@ static inline const apy_image_set_t *enter(apy_native_subscription_t *subscripti
         *rc = AERONPY_BUSY;
         return NULL;
     }
-    if (__builtin_expect(apy_load_acquire_i32(subscription->image_polls) != 0, 0)) {
+    if (__builtin_expect(atomic_load((const _Atomic int32_t *)subscription->image_polls) != 0, 0)) {
         apy_store_release_i32(subscription->is_busy, 0);
         *rc = AERONPY_BUSY;
         return NULL;

@@ -16,7 +16,8 @@
 /* Others' messages wait behind a run: no longer than a moment. */
 #define RUN_BYTES_MAX (128 * 1024)
 #define RUN_LENGTHS_MAX 256
-#define RUN_PREFETCH_BYTES 512
+/* How far ahead lines are asked for: nobody spins on those, and a run has its whole length to wait for them. */
+#define RUN_PREFETCH_BYTES 2048
 
 typedef struct run {
     int32_t count, bytes;
@@ -118,7 +119,9 @@ static inline __attribute__((always_inline)) int32_t run_write_frames(run_t *run
         } else {
             copy_payload(at + APY_FRAME_HEADER, message, (size_t)length);
         }
-        prefetch_line_for_write(at + RUN_PREFETCH_BYTES);
+        for (int32_t line = 0; line < span; line += APY_CACHE_LINE) {
+            prefetch_line_for_write(at + RUN_PREFETCH_BYTES + line);
+        }
         if (is_shared && UNLIKELY(apy_load_relaxed_i32((const int32_t *)(const void *)at) != -rest)) {
             break; /* too slow: the driver took the writer for dead, and freed the rest */
         }

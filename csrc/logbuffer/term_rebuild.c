@@ -5,38 +5,52 @@
 #include "apy/frame.h"
 #include "padding.h"
 
+static int32_t int32_at(const uint8_t *at)
+{
+    int32_t value; /* packets may lie anywhere in a receive buffer */
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static uint32_t type_at(const uint8_t *frame)
+{
+    uint16_t type;
+    memcpy(&type, frame + offsetof(apy_frame_t, type), sizeof(type));
+    return type;
+}
+
+static_assert(APY_FRAME_PAD == 0 && APY_FRAME_DATA == 1, "one comparison tells both from others");
+
 int32_t apy_packet_span(const uint8_t *packet, int32_t length, int32_t term_length)
 {
-    apy_frame_t frame; /* packets may lie anywhere in a receive buffer */
     if (length < APY_FRAME_HEADER) {
         return APY_E_CORRUPT;
     }
-    memcpy(&frame, packet, sizeof(frame));
-    if (frame.term_offset < 0 || frame.term_offset >= term_length || frame.term_offset % APY_FRAME_ALIGN != 0) {
+    const int32_t term_offset = int32_at(packet + offsetof(apy_frame_t, term_offset));
+    if (term_offset < 0 || term_offset >= term_length || term_offset % APY_FRAME_ALIGN != 0) {
         return APY_E_CORRUPT;
     }
-    if (apy_datagram_is_heartbeat(&frame, (size_t)length)) {
-        return 0;
+    if (length == APY_FRAME_HEADER && int32_at(packet) == 0) {
+        return 0; /* a heartbeat */
     }
 
-    int32_t expected = frame.term_offset;
-    int32_t at = 0;
-    for (;;) {
+    /* In 64 bits, which hold the sums of what has not been checked yet. */
+    const int64_t room = term_length - term_offset;
+    const int64_t last = length - APY_FRAME_HEADER;
+    const uint8_t *frame;
+    int64_t at = 0;
+    do {
+        frame = packet + at;
+        const int64_t frame_length = int32_at(frame);
         /* A frame of less than its header is no frame: no writer makes one, and readers subtract the header. */
-        if (frame.length < APY_FRAME_HEADER || frame.length > term_length - expected ||
-            (frame.type != APY_FRAME_DATA && frame.type != APY_FRAME_PAD) || frame.term_offset != expected) {
+        if (frame_length < APY_FRAME_HEADER || at + frame_length > room || type_at(frame) > APY_FRAME_DATA ||
+            int32_at(frame + offsetof(apy_frame_t, term_offset)) != term_offset + (int32_t)at) {
             return APY_E_CORRUPT;
         }
-        const int32_t span = apy_frame_span(frame.length);
-        expected += span;
-        at += span;
-        if (at > length - APY_FRAME_HEADER) {
-            break;
-        }
-        memcpy(&frame, packet + at, sizeof(frame));
-    }
-    const bool is_whole = at == length || (at > length && frame.type == APY_FRAME_PAD);
-    return is_whole ? at : APY_E_CORRUPT;
+        at += (frame_length + APY_FRAME_ALIGN - 1) & ~(int64_t)(APY_FRAME_ALIGN - 1);
+    } while (at <= last);
+    const bool is_whole = at == length || (at > length && type_at(frame) == APY_FRAME_PAD);
+    return is_whole ? (int32_t)at : APY_E_CORRUPT;
 }
 
 void apy_term_insert(uint8_t *term, int32_t term_offset, const uint8_t *packet, int32_t length)

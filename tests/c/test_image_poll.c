@@ -403,6 +403,34 @@ static void a_batch_moves_the_position_when_it_is_committed(void)
     fixture_close(&fixture);
 }
 
+static void a_batch_leaves_window_to_its_publisher(void)
+{
+    enum { MESSAGES = 400, SPAN = 1056, BYTES_MAX = 256 * 1024, FIRST = BYTES_MAX / SPAN + 1 };
+    fixture_open(&fixture, 1024 * 1024, MTU);
+    apy_append_init(&append, &fixture.log, &fixture.limit);
+    position = 0;
+    apy_image_reader_init(&reader, &fixture.log, SESSION, &position);
+    for (int i = 0; i < MESSAGES; i++) {
+        offer(1000);
+    }
+    apy_batch_t batch;
+    apy_fragment_assembler_t assembler;
+    apy_image_reader_t *one[1] = {&reader};
+    int32_t next = 0;
+    apy_fragment_assembler_init(&assembler);
+    CHECK_EQ(apy_batch_init(&batch, 1000), APY_OK);
+    CHECK_EQ(apy_batch_fill(&batch, one, 1, &next, &assembler, 1000), FIRST);
+    apy_batch_commit(&batch);
+    CHECK_EQ(position, FIRST * SPAN);
+    CHECK_EQ(apy_batch_fill(&batch, one, 1, &next, &assembler, 1000), MESSAGES - FIRST);
+    CHECK_EQ(batch.positions[0], (FIRST + 1) * SPAN);
+    CHECK_EQ(apy_batch_session_ids(&batch)[MESSAGES - FIRST - 1], SESSION);
+    apy_batch_commit(&batch);
+    apy_batch_free(&batch);
+    apy_fragment_assembler_free(&assembler);
+    fixture_close(&fixture);
+}
+
 static void a_batch_passes_over_a_message_that_is_too_long(void)
 {
     open_stream();
@@ -448,6 +476,7 @@ int main(void)
     RUN(a_block_is_found_in_its_file);
     RUN(images_take_turns);
     RUN(a_batch_moves_the_position_when_it_is_committed);
+    RUN(a_batch_leaves_window_to_its_publisher);
     RUN(a_batch_passes_over_a_message_that_is_too_long);
     return 0;
 }

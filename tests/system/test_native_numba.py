@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
+import pytest
 from numba import carray, cfunc, njit
 
 from aeronpy.native import function
 from aeronpy.native.numba import CONTROLLED_HANDLER, FRAGMENT_HANDLER, frame_of, header_of, view
 from tests.system.clients import Pair
+from tests.waiting import until
+
+CLOSED = -4
 
 poll, offer = function("poll"), function("offer")
 
@@ -76,6 +81,57 @@ def test_a_compiled_loop_sends_and_polls(pair: Pair) -> None:
     assert noted[:3].tolist() == [5000, 40, 39]
     assert noted[3] == publication.position
     assert publication.position >= before + 5000 * 96
+
+
+@cfunc(FRAGMENT_HANDLER)
+def count_in_order(context: Any, buffer: Any, length: Any, header: Any) -> None:
+    into = carray(context, 3, np.int64)
+    number = carray(buffer, 1, np.int64)[0]
+    into[1] += number != into[0]  # out of order
+    into[0] = number + 1
+
+
+@njit(nogil=True)
+def poll_to_the_end(subscription: int, handler: int, context: int) -> int:
+    answer = 0
+    while answer >= 0:
+        answer = poll(subscription, handler, context, 64)
+    return answer
+
+
+@njit(nogil=True)
+def offer_to_the_end(publication: int, counts: Any) -> int:
+    message = np.zeros(4, np.int64)
+    while True:
+        answer = offer(publication, message.ctypes.data, 32)
+        if answer > 0:
+            message[0] += 1
+            counts[2] += 1
+        elif answer == CLOSED:
+            return answer
+
+
+@pytest.mark.parametrize("round_number", range(6))
+def test_closing_under_native_loops_ends_them(round_number: int, pair: Pair) -> None:
+    publication, subscription = pair
+    write, read = publication.native_handle, subscription.native_handle
+    counts, ended = np.zeros(3, np.int64), []
+    context = counts.ctypes.data
+    polling = threading.Thread(
+        target=lambda: ended.append(poll_to_the_end(read.address, count_in_order.address, context))
+    )
+    offering = threading.Thread(target=lambda: ended.append(offer_to_the_end(write.address, counts)))
+    polling.start()
+    offering.start()
+    until(lambda: counts[0] > 1000)
+    for end in (publication, subscription) if round_number % 2 else (subscription, publication):
+        end.close()
+    polling.join(30)
+    offering.join(30)
+
+    assert ended == [CLOSED, CLOSED]
+    assert counts[1] == 0
+    assert counts[0] <= counts[2]
 
 
 def test_memory_at_an_address_is_seen_in_place() -> None:

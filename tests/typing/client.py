@@ -14,9 +14,11 @@ from aeronpy import (
     Image,
     ImageFragmentAssembler,
     Message,
+    NativeHandle,
     OfferResult,
     Publication,
     Subscription,
+    get_include,
 )
 from aeronpy.agent import AgentRunner, IdleStrategy
 
@@ -83,3 +85,10 @@ def use(aeron: Aeron) -> None:
     Channel.udp("localhost:1", mtu="8k")  # type: ignore[call-arg]
     Channel.ipc(linger_ns="5s")  # type: ignore[arg-type]
     AgentRunner(publication)  # type: ignore[arg-type]
+
+
+def use_natively(publication: Publication, subscription: Subscription) -> None:
+    assert_type(get_include(), str)
+    assert_type(publication.native_handle, NativeHandle)
+    assert_type(subscription.native_handle.address, int)
+    assert_type(subscription.poll_native(4096, controlled=True), int)

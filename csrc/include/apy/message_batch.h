@@ -37,7 +37,10 @@ typedef struct apy_batch {
 int apy_batch_init(apy_batch_t *batch, int32_t capacity);
 void apy_batch_free(apy_batch_t *batch);
 
-/* Read from the images, each within its term, until messages_max are there. Returns how many, or negative. */
+/*
+ * Read from the images until messages_max are there, of each within its term and no more than the larger of 256 KiB and
+ * a 32nd of a term: what is held until commit is missing from the publisher's window. Returns how many, or negative.
+ */
 int apy_batch_fill(apy_batch_t *batch, apy_image_reader_t *const *readers, int count, int32_t *next,
                    apy_fragment_assembler_t *assembler, int32_t messages_max);
 
