@@ -1,8 +1,9 @@
 """All figures, or one family of them: ``python -m bench.run [--family NAME] [--rounds N]``.
 
 Writes JSON lines to stdout and to build/bench/results.jsonl: the machine and the settings first, then a line for each
-figure and for each latency curve, as soon as it is known. A family that fails is told on stderr and fails the run at
-its end.
+figure and for each latency curve, as soon as it is known. Some families alone go to build/bench/partial.jsonl, which
+``python -m bench.report build/bench/results.jsonl build/bench/partial.jsonl`` puts in the place of theirs. A family
+that fails is told on stderr and fails the run at its end.
 """
 
 from __future__ import annotations
@@ -76,16 +77,17 @@ def main() -> int:
     parser.add_argument("--size", type=int, action="append", help="only this size in bytes, may be repeated")
     parser.add_argument("--rounds", type=int, default=Settings.rounds)
     parser.add_argument("--seconds", type=float, default=Settings.round_s, help="length of one round")
-    parser.add_argument("--output", type=Path, default=BUILT / "results.jsonl")
+    parser.add_argument("--output", type=Path, help="default: results.jsonl or partial.jsonl")
     options = parser.parse_args()
     settings = Settings(options.rounds, options.seconds, tuple(options.size or Settings.sizes))
 
     build_ends()
     build_native()
     build_java()
-    options.output.parent.mkdir(parents=True, exist_ok=True)
+    output_path: Path = options.output or BUILT / ("partial.jsonl" if options.family else "results.jsonl")
+    output_path.parent.mkdir(parents=True, exist_ok=True)
     failed = 0
-    with options.output.open("w") as output:
+    with output_path.open("w") as output:
         print(json.dumps(describe(**asdict(settings))), file=output, flush=True)
         for line in run(options.family or list(FAMILIES), settings):
             failed += "failed" in line

@@ -1,6 +1,6 @@
 """One end of many streams on the real C client: ``streams_end.py ROLE DIR CHANNEL STREAMS SIZE``.
 
-CHANNEL may be several, with commas between: a hundred streams go through each.
+CHANNEL may be several, with commas between: twenty streams go through each.
 
 ROLE is ``publish`` or ``receive``. Lines and answers are those of ``ends.py``.
 """
@@ -21,7 +21,7 @@ from real_client import RealClient
 FIRST_STREAM_ID = 3001
 DEADLINE_S = 300.0
 AT_ONCE = 50
-STREAMS_PER_CHANNEL = 100
+STREAMS_PER_CHANNEL = 20
 PROGRESS_BYTES = 4096
 
 

@@ -1,4 +1,4 @@
-"""1, 100 and 1,000 streams of 64 KiB terms through one SHARED driver, a hundred an endpoint.
+"""1, 100 and 1,000 streams of 64 KiB terms through one SHARED driver, twenty an endpoint.
 
 The same client drives both drivers.
 """
@@ -20,7 +20,7 @@ SIZE = 288
 STREAMS = (1, 100, 1000)
 PROBE_MESSAGES = 2_000
 # All status messages of a socket's streams come at once, and those that its buffer does not hold are always the same.
-STREAMS_PER_CHANNEL = 100
+STREAMS_PER_CHANNEL = 20
 # A thousand streams have more counters than the default length holds.
 COUNTERS_BYTES = 8 << 20
 FIGURES = (

@@ -15,21 +15,23 @@ TRIED = "tried.md"
 
 
 def tried_text(path: Path) -> str | None:
-    """The list of what was tried, without its title."""
+    """The list of what was tried, without its title, its headings a level lower."""
     if not path.exists():
         return None
-    return "\n".join(line for line in path.read_text().splitlines() if not line.startswith("# "))
+    lines = (line for line in path.read_text().splitlines() if not line.startswith("# "))
+    return "\n".join(f"#{line}" if line.startswith("#") else line for line in lines)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", nargs="*", type=Path, help="default: build/bench/*.jsonl")
+    parser.add_argument("results", nargs="*", type=Path, help="default: build/bench/results.jsonl")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs")
     parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
     options = parser.parse_args()
-    files = options.results or sorted(BUILT.glob("*.jsonl"))
-    if not files:
-        sys.exit("no results in build/bench: run `make bench` first")
+    files = options.results or [BUILT / "results.jsonl"]
+    missing = [str(each) for each in files if not each.exists()]
+    if missing:
+        sys.exit(f"there is no {', '.join(missing)}: run `make bench` first")
 
     results = read(files)
     pictures = options.docs / "performance"
@@ -50,7 +52,8 @@ def main() -> int:
     ]
     shown = [(title, f"performance/{name}") for title, name, is_drawn in drawn if is_drawn]
     (options.docs / "performance.md").write_text(page.page(results, shown, tried_text(options.docs / TRIED)))
-    options.readme.write_text(page.with_block(options.readme.read_text(), page.readme_block(results)))
+    if results.figures:
+        options.readme.write_text(page.with_block(options.readme.read_text(), page.readme_block(results)))
     print(f"{options.docs / 'performance.md'}: {len(results.figures)} figures, {len(results.with_goals())} goals")
     return 0
 

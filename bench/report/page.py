@@ -72,7 +72,9 @@ def page(results: Results, plots: list[tuple[str, str]], tried: str | None) -> s
     """The whole page; plots are pairs of title and path beside it."""
     goals = results.with_goals()
     met = sum(1 for line in goals if line["met"])
-    parts = ["# Performance", HOW, machine_text(results), noise_text(results)]
+    parts = ["# Performance", HOW]
+    if results.figures:
+        parts += [machine_text(results), noise_text(results)]
     parts += ["## Goals", f"{met} of {len(goals)} are met.", goals_table(goals)] if goals else []
     for title, path in plots:
         parts.append(f"![{title}]({path})")
@@ -82,7 +84,8 @@ def page(results: Results, plots: list[tuple[str, str]], tried: str | None) -> s
             "Counted by callgrind, so alike on a busy machine.",
             instructions_table(results.instructions),
         ]
-    parts.append("## Figures")
+    if results.figures:
+        parts.append("## Figures")
     families = dict.fromkeys(str(line.get("family", "others")) for line in results.figures)
     for family in families:
         lines = [line for line in results.figures if str(line.get("family", "others")) == family]

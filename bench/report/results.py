@@ -44,14 +44,26 @@ class Results:
 
 
 def read(paths: list[Path]) -> Results:
-    """The results of these files. Raises ValueError with file and line for what is no result, OSError."""
-    results = Results()
+    """The results of these files; a family that a later file has too is taken from that one.
+
+    Raises ValueError with file and line for what is no result, OSError.
+    """
+    kept: dict[str, list[dict[str, Any]]] = {}
     for path in paths:
+        of_file: dict[str, list[dict[str, Any]]] = {}
         for number, text in enumerate(path.read_text().splitlines(), 1):
-            if not text.strip():
-                continue
-            try:
-                results.add(json.loads(text))
-            except ValueError as error:
-                raise ValueError(f"{path}:{number}: {error}") from None
+            if text.strip():
+                try:
+                    line = json.loads(text)
+                    Results().add(line)
+                except ValueError as error:
+                    raise ValueError(f"{path}:{number}: {error}") from None
+                of_file.setdefault("" if "machine" in line else str(line.get("family", "others")), []).append(line)
+        if kept:
+            of_file.pop("", None)  # the machine and the settings are those of the first
+        kept |= of_file
+    results = Results()
+    for lines in kept.values():
+        for line in lines:
+            results.add(line)
     return results

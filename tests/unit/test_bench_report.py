@@ -137,6 +137,21 @@ def test_a_line_that_is_no_result_is_refused_with_its_place(tmp_path: Path) -> N
         read([path])
 
 
+def test_a_family_measured_again_replaces_its_lines_and_no_others(tmp_path: Path) -> None:
+    first, again = tmp_path / "results.jsonl", tmp_path / "partial.jsonl"
+    lines = [MACHINE, figure(), figure(family="batch", figure="ipc throughput batch")]
+    first.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    again.write_text(json.dumps(MACHINE | {"at": "later"}) + "\n" + json.dumps(figure(ratio=2.5)) + "\n")
+
+    results = read([first, again])
+
+    assert {line["figure"]: line["ratio"] for line in results.figures} == {
+        "ipc throughput c": 2.5,
+        "ipc throughput batch": 1.57,
+    }
+    assert results.at == MACHINE["at"]
+
+
 def test_plots_are_drawn_and_alike_for_alike_results(results: Results, tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg"):
         assert plots.throughput(results.figures, tmp_path / name)
