@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import logging
 import os
 import sys
 import time
@@ -120,6 +121,8 @@ def mapped_logs() -> int:
 
 
 def main() -> None:
+    # Made when somebody first has something to say, which may be between two looks.
+    logging.getLogger("aeronpy")
     cycle, count = KINDS[sys.argv[1]], int(sys.argv[2])
     with (
         MediaDriver.launch_embedded(**QUICK) as driver,
