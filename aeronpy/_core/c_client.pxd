@@ -237,6 +237,7 @@ cdef extern from "apy/client_core.h" nogil:
         const char *commit
     ctypedef struct apy_client_core_t:
         int64_t client_id
+        const apy_ringer_t *ringer
         int32_t wants_counters
         int32_t is_terminated
         int32_t ended_reason

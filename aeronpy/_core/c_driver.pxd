@@ -89,6 +89,7 @@ cdef extern from "apy/driver_context.h" nogil:
         int64_t retransmit_linger_ns
         int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns
         int64_t reresolution_check_interval_ns
+        int64_t quiet_park_ns
         int32_t send_to_status_poll_ratio
         int32_t messages_per_send
         int32_t sender_io_vector

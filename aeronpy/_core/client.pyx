@@ -302,6 +302,7 @@ cdef class ClientCore:
             self._core = NULL
             check(rc)
         self.client_id = self._core.client_id
+        self._core.ringer = &cnc._ringer
         self._counters = counters_reader(cnc, &cnc._cnc.counters)
 
     def __dealloc__(self):

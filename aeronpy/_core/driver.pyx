@@ -330,6 +330,7 @@ cdef _fill_params(apy_driver_params_t *params, dict given):
     config.sender_threshold_ns = given["sender_threshold_ns"]
     config.receiver_threshold_ns = given["receiver_threshold_ns"]
     config.reresolution_check_interval_ns = given["reresolution_check_interval_ns"]
+    config.quiet_park_ns = given["quiet_park_ns"]
     config.send_to_status_poll_ratio = given["send_to_status_poll_ratio"]
     config.messages_per_send = given["messages_per_send"]
     config.sender_io_vector = given["sender_io_vector"]

@@ -6,7 +6,9 @@ import logging
 import os
 import re
 import signal
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from types import FrameType
 from typing import Final
@@ -21,7 +23,6 @@ from aeronpy.driver.settings.options import WITHOUT_EFFECT
 from aeronpy.errors import AeronError
 
 EXIT_FAILED: Final = 1
-SIGNAL_POLL_S: Final = 0.1
 # Options of other programs, which share a properties file with the driver's.
 _OTHERS: Final = ("AERON_ARCHIVE_", "AERON_CLUSTER_", "AERON_SAMPLE_", "AERON_DEBUG_", "AERON_TOOLS_")
 _log: Final = logging.getLogger(__name__)
@@ -90,8 +91,29 @@ def _serve(driver: MediaDriver, received: list[int]) -> None:
         while not (received or driver.terminated.is_set()):
             driver.idle(driver.do_work())
     else:
-        while not (received or driver.terminated.wait(SIGNAL_POLL_S)):
-            pass
+        _sleep_until_told(driver, received)
+
+
+def _sleep_until_told(driver: MediaDriver, received: list[int]) -> None:
+    """Without a rhythm: the interpreter's wake-up descriptor tells of signals, a thread of the driver's end."""
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        writer.setblocking(False)
+
+        def tell() -> None:
+            driver.terminated.wait()
+            try:
+                writer.send(b"x")
+            except OSError:
+                pass  # it was a signal, and nobody listens any more
+
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        try:
+            threading.Thread(target=tell, name="aeron-md-end", daemon=True).start()
+            while not (received or driver.terminated.is_set()):
+                reader.recv(1)
+        finally:
+            signal.set_wakeup_fd(before)
 
 
 @click.command()

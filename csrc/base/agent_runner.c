@@ -11,21 +11,80 @@
 #include "apy/error.h"
 
 #define THREAD_NAME_MAX 16 /* with its NUL */
+#define LOOKS_BEFORE_DOZE 4
+
+static int cycle(apy_agent_runner_t *runner)
+{
+    int work = 0;
+    for (int i = 0; i < runner->agent_count; i++) {
+        const int done = runner->agents[i].do_work(runner->agents[i].state);
+        work += done > 0 ? done : 0;
+    }
+    return work;
+}
+
+static int64_t park_max(const apy_agent_runner_t *runner)
+{
+    return runner->park_max_ns != NULL ? apy_load_acquire_i64(runner->park_max_ns) : INT64_MAX;
+}
+
+/* Announce a sleep, look once more, and sleep if there is nothing; true where there was something. */
+static bool doze(apy_agent_runner_t *runner)
+{
+    int64_t max_ns = park_max(runner);
+    apy_doze_announce(runner->doze);
+    for (int i = 0; i < runner->agent_count; i++) {
+        if (runner->agents[i].lie_down != NULL) {
+            const int64_t agent_max_ns = runner->agents[i].lie_down(runner->agents[i].state);
+            max_ns = agent_max_ns < max_ns ? agent_max_ns : max_ns;
+        }
+    }
+    const int work = cycle(runner);
+    bool is_woken = false;
+    if (work == 0 && apy_load_acquire_i32(&runner->is_running)) {
+        is_woken = apy_doze_sleep(runner->doze, max_ns);
+    }
+    apy_doze_get_up(runner->doze);
+    for (int i = 0; i < runner->agent_count; i++) {
+        if (runner->agents[i].get_up != NULL) {
+            runner->agents[i].get_up(runner->agents[i].state);
+        }
+    }
+    if (work > 0) {
+        apy_doze_wake_others(runner->doze);
+    }
+    return work > 0 || is_woken;
+}
+
+static void run_dozing(apy_agent_runner_t *runner)
+{
+    int looks = 0; /* more before the next sleep */
+    while (apy_load_acquire_i32(&runner->is_running)) {
+        if (looks == 0) {
+            looks = doze(runner) ? LOOKS_BEFORE_DOZE : 0;
+        } else if (cycle(runner) > 0) {
+            apy_doze_wake_others(runner->doze);
+            looks = LOOKS_BEFORE_DOZE;
+        } else {
+            looks--;
+            sched_yield();
+        }
+    }
+}
 
 static void *run(void *argument)
 {
     apy_agent_runner_t *runner = argument;
+    if (runner->doze != NULL) {
+        run_dozing(runner);
+        return NULL;
+    }
     if (runner->idle.kind == APY_IDLE_BACKOFF) {
         (void)prctl(PR_SET_TIMERSLACK, 1UL); /* the kernel would make 50 us of its short sleeps; it has few of them */
     }
     while (apy_load_acquire_i32(&runner->is_running)) {
-        int work = 0;
-        for (int i = 0; i < runner->agent_count; i++) {
-            const int done = runner->agents[i].do_work(runner->agents[i].state);
-            work += done > 0 ? done : 0;
-        }
-        const int64_t park_max_ns = runner->park_max_ns != NULL ? apy_load_acquire_i64(runner->park_max_ns) : INT64_MAX;
-        apy_idle_within(&runner->idle, work, park_max_ns);
+        const int work = cycle(runner);
+        apy_idle_within(&runner->idle, work, park_max(runner));
     }
     return NULL;
 }
@@ -87,6 +146,9 @@ void apy_agent_runner_stop(apy_agent_runner_t *runner)
 {
     if (runner->is_started) {
         apy_store_release_i32(&runner->is_running, 0);
+        if (runner->doze != NULL) {
+            apy_doze_wake(runner->doze);
+        }
         pthread_join(runner->thread, NULL);
         runner->is_started = 0;
     }

@@ -38,7 +38,7 @@ int apy_call_slot_call(apy_call_slot_t *slot, apy_call_fn function, void *owner,
     store_function(slot, function);
     do {
         if (slot->bell != NULL) {
-            apy_doorbell_wake(slot->bell); /* again and again: it may have been on its way to sleep */
+            apy_doorbell_wake(slot->bell, slot->ringer); /* again and again: it may have been on its way to sleep */
         }
         /* the server is busy with its duty cycle; it always comes */
     } while (!apy_wake_wait(&slot->done, RING_AGAIN_NS));

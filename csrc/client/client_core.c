@@ -418,7 +418,7 @@ int apy_client_core_command(apy_client_core_t *core, int32_t type, const void *b
     }
     const int rc = apy_mpsc_ring_write(&core->cnc->ring, type, body, length);
     if (rc >= 0) {
-        apy_doorbell_wake(core->cnc->ring.bell);
+        apy_doorbell_wake(core->cnc->ring.bell, core->ringer);
     }
     return rc;
 }

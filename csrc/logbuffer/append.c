@@ -26,11 +26,11 @@ void apy_append_init(apy_append_t *append, const apy_log_t *log, const int64_t *
 
 /* --- shared with the exclusive kind --- */
 
-static void ring_once(apy_limit_bell_t *bell, int64_t limit)
+static void ring_once(apy_limit_bell_t *bell, const apy_ringer_t *ringer, int64_t limit)
 {
     if (apy_load_relaxed_i64(&bell->rung_limit) != limit) {
         apy_store_relaxed_i64(&bell->rung_limit, limit);
-        apy_doorbell_ring(bell->bell);
+        apy_doorbell_ring(bell->bell, ringer);
     }
 }
 
@@ -45,7 +45,7 @@ COLD int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t 
         return APY_NOT_CONNECTED;
     }
     if (append->limit_bell != NULL) {
-        ring_once(append->limit_bell, apy_load_relaxed_i64(append->limit));
+        ring_once(append->limit_bell, append->ringer, apy_load_relaxed_i64(append->limit));
     }
     return APY_BACK_PRESSURED;
 }

@@ -56,10 +56,15 @@ void apy_seat_lie_down(apy_seat_t *seat, int64_t position)
     (void)atomic_fetch_or_explicit((_Atomic int32_t *)&seat->waiters->armed, bit_of(seat->place), memory_order_seq_cst);
 }
 
+bool apy_seat_is_announced(const apy_seat_t *seat)
+{
+    return (apy_load_acquire_i32(&seat->waiters->armed) & bit_of(seat->place)) != 0;
+}
+
 void apy_seat_get_up(apy_seat_t *seat)
 {
     seat->is_down = false;
-    if (apy_load_relaxed_i32(&seat->waiters->armed) & bit_of(seat->place)) {
+    if (apy_seat_is_announced(seat)) {
         (void)atomic_fetch_and_explicit((_Atomic int32_t *)&seat->waiters->armed, ~bit_of(seat->place),
                                         memory_order_seq_cst);
     }
@@ -68,8 +73,7 @@ void apy_seat_get_up(apy_seat_t *seat)
 void apy_seat_judge(apy_seat_t *seat, bool has_changed, bool was_rung)
 {
     if (seat->is_down && has_changed) {
-        const bool was_taken = (apy_load_acquire_i32(&seat->waiters->armed) & bit_of(seat->place)) == 0;
-        seat->is_silent = !(was_taken && was_rung);
+        seat->is_silent = apy_seat_is_announced(seat) || !was_rung;
     }
     seat->is_down = false;
 }

@@ -39,7 +39,7 @@ static void await_cycles(worker_t *worker, int64_t cycles)
 static void agents_take_turns_until_stopped(void)
 {
     worker_t first = {.cycles = 0}, second = {.cycles = 0};
-    const apy_agent_t agents[] = {{"first", work, &first}, {"second", work, &second}};
+    const apy_agent_t agents[] = {{"first", work, &first, NULL, NULL}, {"second", work, &second, NULL, NULL}};
     apy_agent_runner_t runner = {.is_started = 0};
     apy_idle_t idle;
     CHECK_EQ(apy_idle_init(&idle, "yield", NULL), APY_OK);
@@ -69,7 +69,7 @@ static void agents_take_turns_until_stopped(void)
 static void a_bound_keeps_a_thread_from_sleeping(void)
 {
     worker_t worker = {.cycles = 0};
-    const apy_agent_t agent = {"worker", work, &worker};
+    const apy_agent_t agent = {"worker", work, &worker, NULL, NULL};
     int64_t park_max_ns = 20000;
     apy_agent_runner_t runner = {.park_max_ns = &park_max_ns};
     apy_idle_t idle;
@@ -82,7 +82,7 @@ static void a_bound_keeps_a_thread_from_sleeping(void)
 static void wrong_counts_and_cpus_are_refused(void)
 {
     worker_t worker = {.cycles = 0};
-    const apy_agent_t agent = {"worker", work, &worker};
+    const apy_agent_t agent = {"worker", work, &worker, NULL, NULL};
     apy_agent_runner_t runner = {.is_started = 0};
     apy_idle_t idle;
     CHECK_EQ(apy_idle_init(&idle, "yield", NULL), APY_OK);

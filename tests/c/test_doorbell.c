@@ -30,7 +30,7 @@ static void a_sleep_that_nobody_ends_ends_at_its_time(void)
 static void who_rings_while_nobody_sleeps_is_not_heard(void)
 {
     apy_doorbell_t bell = {0};
-    apy_doorbell_ring(&bell);
+    apy_doorbell_ring(&bell, NULL);
     CHECK(!apy_doorbell_take(&bell));
     const int64_t start = now();
     apy_doorbell_wait(&bell, SHORT_NS);
@@ -50,7 +50,7 @@ static void a_ring_ends_a_sleep_and_is_taken_once(void)
     const int64_t start = now();
     CHECK_EQ(pthread_create(&sleeper, NULL, sleep_long, &bell), 0);
     while (!apy_doorbell_take(&bell)) { /* rung as soon as it sleeps */
-        apy_doorbell_ring(&bell);
+        apy_doorbell_ring(&bell, NULL);
         CHECK(now() - start < LONG_NS);
     }
     CHECK_EQ(pthread_join(sleeper, NULL), 0);
@@ -65,7 +65,7 @@ static void a_wake_ends_a_sleep_and_leaves_no_mark(void)
     const int64_t start = now();
     CHECK_EQ(pthread_create(&sleeper, NULL, sleep_long, &bell), 0);
     while (pthread_tryjoin_np(sleeper, NULL) != 0) {
-        apy_doorbell_wake(&bell);
+        apy_doorbell_wake(&bell, NULL);
         CHECK(now() - start < LONG_NS);
     }
     CHECK(!apy_doorbell_take(&bell));
@@ -84,15 +84,15 @@ static void it_is_heard_in_another_process_and_survives_a_sleeper_that_died(void
     }
     int status = 0;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        apy_doorbell_ring(bell);
+        apy_doorbell_ring(bell, NULL);
         CHECK(now() - start < LONG_NS);
     }
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), 7);
 
     *bell = (apy_doorbell_t){-1}; /* as one leaves it that was killed in its sleep */
-    apy_doorbell_ring(bell);
-    apy_doorbell_ring(bell);
+    apy_doorbell_ring(bell, NULL);
+    apy_doorbell_ring(bell, NULL);
     const int64_t again = now();
     CHECK(apy_doorbell_take(bell));
     apy_doorbell_wait(bell, SHORT_NS);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 CHANNEL = "aeron:ipc?term-length=64k"
 STREAMS = itertools.count(1001)
 Pair = tuple[ExclusivePublication, Subscription]
+
+
+def free_port() -> int:
+    """A UDP port that nobody holds now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def connected_pair(aeron: Aeron) -> Pair:

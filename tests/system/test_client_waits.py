@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import select
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import pytest
 
 from aeronpy import Aeron, MediaDriver, OfferResult, Subscription, ThreadingMode
 from aeronpy.errors import ArgumentError, PublicationClosed, StateError
-from tests.system.clients import CHANNEL, Pair, run
+from tests.system.clients import CHANNEL, Pair, free_port, run
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.timeout(90)
@@ -57,12 +56,6 @@ def waits_driver(request: pytest.FixtureRequest) -> Iterator[MediaDriver]:
 def waits_aeron(waits_driver: MediaDriver) -> Iterator[Aeron]:
     with Aeron.connect(aeron_dir=waits_driver.aeron_dir) as aeron:
         yield aeron
-
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def connected(aeron: Aeron, channel: str) -> Pair:

@@ -14,6 +14,8 @@ from aeronpy.errors import ArgumentError
 __all__ = ["MS", "MediaDriverContext", "ThreadingMode"]
 
 TERM_MIN: Final = 64 << 10
+# Sleeps of the quiet profile: a part of every interval of the protocol, so that no time-out of any client minds.
+QUIET_PARK_NS: Final = 40 * MS
 PAGE_MIN: Final = 4 << 10
 
 
@@ -121,6 +123,7 @@ class MediaDriverContext(DriverOptions):
             "sender_threshold_ns": self.driver_sender_cycle_threshold,
             "receiver_threshold_ns": self.driver_receiver_cycle_threshold,
             "reresolution_check_interval_ns": self.reresolution_check_interval,
+            "quiet_park_ns": QUIET_PARK_NS if self.profile == "quiet" else 0,
             "send_to_status_poll_ratio": self.send_to_status_poll_ratio,
             "messages_per_send": self.network_publication_max_messages_per_send,
             "sender_io_vector": self.sender_io_vector_capacity,

@@ -37,6 +37,8 @@ IDLE_STRATEGIES: Final[Spellings] = {
     "controllable": (f"{_AGRONA}.ControllableIdleStrategy",),
 }
 
+PROFILES: Final[Spellings] = {"default": (), "quiet": ()}
+
 TERMINATION_VALIDATORS: Final[Spellings] = {
     "deny": (f"{_DRIVER}.DefaultDenyTerminationValidator", "aeron_driver_termination_validator_default_deny"),
     "allow": (f"{_DRIVER}.DefaultAllowTerminationValidator", "aeron_driver_termination_validator_default_allow"),

@@ -35,6 +35,12 @@ class ProcessOptions(Settings):
     driver_timeout = _Option("aeron.driver.timeout", 10 * S, values.parse_milliseconds, minimum=0)
     print_configuration = boolean("aeron.print.configuration", False)
     threading_mode = _Option("aeron.threading.mode", ThreadingMode.DEDICATED, values.parse_mode)
+    profile = Choice(
+        "aeronpy.driver.profile",
+        "default",
+        values.PROFILES,
+        doc="default: threads idle by their strategies; quiet: they sleep up to 40 ms at a time, and are woken on need",
+    )
     thread_naming = _Option("aeron.thread.naming", "classic", values.parse_naming)
     conductor_buffer_length = size("aeron.conductor.buffer.length", MI + RING_TRAILER, minimum=MI + RING_TRAILER)
     clients_buffer_length = size("aeron.clients.buffer.length", MI + BROADCAST_TRAILER, minimum=MI + BROADCAST_TRAILER)

@@ -7,12 +7,14 @@
 #include "apy/atomic.h"
 #include "apy/conductor_event.h"
 #include "apy/cycle_tracker.h"
+#include "apy/doze.h"
 #include "apy/error.h"
 #include "conductor_core.h"
 
 #define EVENT_CAPACITY_MIN (4 * 1024 * 1024)
 #define COMMANDS_PER_CYCLE 16
 #define COMMAND_KEEPALIVE 0x06
+#define FOREIGN_CLIENT_NS INT64_C(10000000000) /* such clients say something at least so often */
 
 static int64_t max_i64(int64_t a, int64_t b)
 {
@@ -53,6 +55,7 @@ int apy_conductor_create(apy_driver_context_t *context, apy_mpsc_ring_t *ring, a
     apy_wake_init(&made->wake);
     apy_call_slot_init(&made->calls);
     made->calls.bell = ring->bell;
+    made->calls.ringer = &context->ringer;
     *conductor = made;
     return APY_OK;
 }
@@ -247,7 +250,12 @@ int apy_conductor_do_work(void *state)
         conductor->timer_deadline_ns = apy_time_after(now_ns, conductor->context->config.timer_interval_ns);
         work += apy_core_on_timer(conductor, now_ns);
     }
-    work += read_commands(conductor);
+    const int commands = read_commands(conductor);
+    if (commands > 0 && conductor->was_unrung) {
+        conductor->time_of_foreign_command_ns = now_ns; /* of a client that does not ring */
+    }
+    conductor->was_unrung = false;
+    work += commands;
     work += apy_core_read_inbox(conductor);
     work += apy_core_ask_removals(conductor);
     work += apy_call_slot_serve(&conductor->calls, conductor);
@@ -260,4 +268,19 @@ int apy_conductor_do_work(void *state)
         apy_wake_signal(&conductor->wake);
     }
     return work;
+}
+
+int64_t apy_conductor_lie_down(void *state)
+{
+    const apy_conductor_t *conductor = state;
+    apy_doorbell_doze(conductor->commands->bell);
+    const bool has_foreign = conductor->time_of_foreign_command_ns != 0 &&
+                             conductor->cycle_start_ns - conductor->time_of_foreign_command_ns < FOREIGN_CLIENT_NS;
+    return has_foreign ? APY_DOZE_UNRUNG_NS : INT64_MAX;
+}
+
+void apy_conductor_get_up(void *state)
+{
+    apy_conductor_t *conductor = state;
+    conductor->was_unrung = !apy_doorbell_get_up(conductor->commands->bell);
 }

@@ -56,6 +56,8 @@ struct apy_conductor {
     int64_t timer_deadline_ns;
     int64_t command_position, time_of_last_command_ns; /* when the consumer last moved */
     bool has_new_events;
+    bool was_unrung; /* it slept, and nobody rang */
+    int64_t time_of_foreign_command_ns;
 
     uint8_t *event_memory;
     apy_mpsc_ring_t events;

@@ -95,6 +95,10 @@ static int open_parts(apy_driver_t *driver, const char *directory, const apy_dri
     context->next_receiver_id = random_i64();
     context->park_max_ns = APY_PACE_NO_BOUND;
     apy_ringer_open(&context->ringer, directory);
+    driver->directory = strdup(directory);
+    if (driver->directory == NULL) {
+        return apy_fail(APY_E_MEMORY, "no memory for the name of a directory");
+    }
     apy_store_release_i64(context->system_counters[APY_SC_BYTES_MAPPED],
                           (int64_t)(driver->cnc.mapping.length + driver->loss_report_mapping.length));
 
@@ -113,6 +117,7 @@ static void release(apy_driver_t *driver)
     free(driver->inbox_memory);
     apy_event_trace_close(driver->context.trace);
     apy_ringer_close(&driver->context.ringer);
+    free(driver->directory);
     apy_counters_manager_close(&driver->counters);
     if (driver->context.error_log != NULL) {
         apy_error_log_close(&driver->error_log);
@@ -164,6 +169,28 @@ void apy_driver_idle(apy_driver_t *driver, apy_idle_t *idle, int work)
     apy_idle_within(idle, work, apy_load_acquire_i64(&driver->context.park_max_ns));
 }
 
+/* The first thread is rung by clients, the others by what they do; each by the sockets of its agents. */
+static int open_doze(apy_driver_t *driver, int index, const apy_agent_t *agents, int count)
+{
+    apy_doze_t *doze = &driver->dozes[index];
+    const int64_t id = APY_DOZE_CONDUCTOR - index;
+    int rc = apy_doze_open(doze, &driver->context.ringer, driver->directory, id, driver->context.config.quiet_park_ns);
+    for (int i = 0; rc == APY_OK && i < count; i++) {
+        if (agents[i].state == driver->sender) {
+            apy_sender_set_bell(driver->sender, id);
+            rc = apy_doze_watch(doze, apy_sender_fd(driver->sender));
+        } else if (agents[i].state == driver->receiver) {
+            rc = apy_doze_watch(doze, apy_receiver_fd(driver->receiver));
+        }
+    }
+    if (rc == APY_OK && index > 0) {
+        apy_doze_add_other(doze, &driver->dozes[0]);
+        apy_doze_add_other(&driver->dozes[0], doze);
+    }
+    driver->runners[index].doze = doze;
+    return rc;
+}
+
 static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int count,
                         const apy_agent_settings_t *settings)
 {
@@ -174,6 +201,12 @@ static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int cou
     }
     if (driver->runner_count == 0) { /* the one with the conductor, which moves limits */
         idle.bell = driver->cnc.ring.bell;
+    }
+    if (driver->context.config.quiet_park_ns > 0) {
+        rc = open_doze(driver, driver->runner_count, agents, count);
+        if (rc < 0) {
+            return rc;
+        }
     }
     driver->runners[driver->runner_count].park_max_ns = &driver->context.park_max_ns;
     const char *name = settings->thread_name != NULL ? settings->thread_name : agents[0].role_name;
@@ -192,9 +225,9 @@ static int start_runner(apy_driver_t *driver, const apy_agent_t *agents, int cou
 static int start_runners(apy_driver_t *driver, apy_threading_mode_t mode, const apy_agent_settings_t *settings)
 {
     const apy_agent_t agents[3] = {
-        {"sender", apy_sender_do_work, driver->sender},
-        {"receiver", apy_receiver_do_work, driver->receiver},
-        {"conductor", apy_conductor_do_work, driver->conductor},
+        {"sender", apy_sender_do_work, driver->sender, apy_sender_lie_down, NULL},
+        {"receiver", apy_receiver_do_work, driver->receiver, NULL, NULL},
+        {"conductor", apy_conductor_do_work, driver->conductor, apy_conductor_lie_down, apy_conductor_get_up},
     };
     switch (mode) {
     case APY_THREADING_SHARED:
@@ -243,6 +276,12 @@ void apy_driver_stop(apy_driver_t *driver)
     }
     if (driver->runner_count > 0) {
         apy_conductor_set_threaded(driver->conductor, false);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (driver->runners[i].doze != NULL) {
+            apy_doze_close(&driver->dozes[i]);
+            driver->runners[i].doze = NULL;
+        }
     }
     driver->runner_count = 0;
 }

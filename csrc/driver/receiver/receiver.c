@@ -76,3 +76,8 @@ int apy_receiver_do_work(void *state)
     apy_receiver_check_pending(receiver);
     return work;
 }
+
+int apy_receiver_fd(const apy_receiver_t *receiver)
+{
+    return receiver->poller.epoll_fd;
+}

@@ -263,6 +263,19 @@ int64_t apy_network_publication_send(apy_network_publication_t *publication, int
     return bytes;
 }
 
+bool apy_network_publication_lie_down(apy_network_publication_t *publication, int64_t id)
+{
+    apy_seat_t *seat = &publication->sender.seat;
+    if (seat->waiters == NULL &&
+        !apy_seat_take(seat, &publication->log.meta->readers, &publication->context->ringer, id)) {
+        return false;
+    }
+    if (!apy_seat_is_announced(seat)) {
+        apy_seat_lie_down(seat, publication->sender.position);
+    }
+    return apy_seat_is_trusting(seat);
+}
+
 /* --- what receivers say --- */
 
 bool apy_network_publication_is_near(const apy_network_publication_t *publication, int64_t position)

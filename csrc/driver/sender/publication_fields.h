@@ -34,6 +34,7 @@ struct apy_network_publication {
         apy_retransmit_t retransmit;
         struct sockaddr_storage response_address; /* who asked, with is_response; ss_family 0: nobody yet */
         bool owes_connected;                      /* the inbox had no room for it */
+        apy_seat_t seat;                          /* where the sender says that it sleeps */
     } sender;
 
     /* what the sender tells the core */
@@ -84,6 +85,8 @@ static inline void apy_publication_set_connected(apy_network_publication_t *publ
 
 /* One turn: returns the bytes that went out. */
 int64_t apy_network_publication_send(apy_network_publication_t *publication, int64_t now_ns);
+/* The sender is about to sleep: let publishers ring this id. False where they may not. */
+bool apy_network_publication_lie_down(apy_network_publication_t *publication, int64_t id);
 /* Is this where a receiver can be? */
 bool apy_network_publication_is_near(const apy_network_publication_t *publication, int64_t position);
 /* The frames were checked against the publication's lengths; now_ns is the cycle's. */

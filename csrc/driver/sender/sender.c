@@ -5,10 +5,12 @@
 #include "apy/agent_answer.h"
 #include "apy/channel_status.h"
 #include "apy/cycle_tracker.h"
+#include "apy/doze.h"
 #include "apy/error.h"
 #include "apy/send_dispatch.h"
 #include "apy/spsc_queue.h"
 #include "apy/transport_poller.h"
+#include "apy/waiter.h"
 #include "publication_fields.h"
 
 #define COMMANDS_MAX 1024
@@ -46,6 +48,7 @@ struct apy_sender {
     int64_t poll_deadline_ns;
     int64_t cycle_start_ns;
     int64_t silence_check_ns; /* the next one */
+    int64_t bell_id;
     apy_answer_t answer;
 };
 
@@ -136,6 +139,7 @@ static int add_publication(apy_sender_t *sender, apy_network_publication_t *publ
 static void remove_publication(apy_sender_t *sender, apy_network_publication_t *publication)
 {
     apy_send_endpoint_remove_publication(publication->endpoint, publication);
+    apy_seat_leave(&publication->sender.seat);
     forget(&sender->publications, publication);
 }
 
@@ -261,6 +265,31 @@ int apy_sender_do_work(void *state)
     }
     check_silence(sender, now_ns);
     return work;
+}
+
+/* --- sleeping --- */
+
+void apy_sender_set_bell(apy_sender_t *sender, int64_t id)
+{
+    sender->bell_id = id;
+}
+
+int apy_sender_fd(const apy_sender_t *sender)
+{
+    return sender->poller.epoll_fd;
+}
+
+int64_t apy_sender_lie_down(void *state)
+{
+    apy_sender_t *sender = state;
+    bool is_rung = true;
+    for (int32_t i = 0; i < sender->publications.count; i++) {
+        is_rung &= apy_network_publication_lie_down(sender->publications.items[i], sender->bell_id);
+    }
+    if (sender->publications.count > 0) {
+        is_rung &= apy_waiter_order();
+    }
+    return is_rung ? INT64_MAX : APY_DOZE_UNRUNG_NS;
 }
 
 /* --- the core's --- */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "apy/doze.h"
 #include "apy/idle.h"
 
 /*
@@ -20,6 +21,9 @@ typedef struct apy_agent {
     const char *role_name;
     int (*do_work)(void *state); /* work done, 0: idle; it reports its own errors */
     void *state;
+    /* Where its thread dozes: tell those who are to ring, and say how long it may last. May be NULL, as the next. */
+    int64_t (*lie_down)(void *state);
+    void (*get_up)(void *state);
 } apy_agent_t;
 
 typedef struct apy_agent_runner {
@@ -27,6 +31,7 @@ typedef struct apy_agent_runner {
     int agent_count;
     apy_idle_t idle;
     const int64_t *park_max_ns; /* how long it may sleep at a time, set before start; NULL: as the strategy says */
+    apy_doze_t *doze;           /* of this thread, set before start; NULL: it idles by its strategy */
     pthread_t thread;
     int32_t is_running; /* release, acquire */
     int32_t is_started;

@@ -21,8 +21,9 @@ typedef struct apy_call_slot {
     apy_call_fn function; /* release by the caller, cleared by the server */
     void *argument;
     int result;
-    apy_doorbell_t *bell; /* of the server's sleep; may be NULL */
-    int32_t is_direct;    /* no server thread runs: call executes at once on the caller's thread */
+    apy_doorbell_t *bell;       /* of the server's sleep; may be NULL */
+    const apy_ringer_t *ringer; /* for a server that dozes; may be NULL */
+    int32_t is_direct;          /* no server thread runs: call executes at once on the caller's thread */
     apy_wake_t done;
     char error_text[APY_ERROR_TEXT_MAX];
 } apy_call_slot_t;

@@ -57,6 +57,7 @@ typedef struct apy_client_core {
     apy_clock_t clock;
     apy_client_params_t params;
     int64_t client_id;
+    const apy_ringer_t *ringer; /* for a driver that dozes: set before start; may be NULL */
     apy_broadcast_receiver_t receiver;
     int64_t last_service_ns, last_check_ns, last_keepalive_ns;
     char *directory;

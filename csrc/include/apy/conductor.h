@@ -31,6 +31,9 @@ int apy_conductor_create(apy_driver_context_t *context, apy_mpsc_ring_t *ring, a
 /* What it still knows is freed with it: publications, images and their endpoints go first. */
 void apy_conductor_free(apy_conductor_t *conductor);
 int apy_conductor_do_work(void *conductor);
+/* Its thread is about to doze, or is up again: clients ring it through the bell of their command ring, but foreign ones. */
+int64_t apy_conductor_lie_down(void *conductor);
+void apy_conductor_get_up(void *conductor);
 
 /* A thread runs do_work from now on, or does no more: how calls reach the core. */
 void apy_conductor_set_threaded(apy_conductor_t *conductor, bool is_threaded);

@@ -8,6 +8,7 @@
 #include "apy/broadcast.h"
 #include "apy/cnc.h"
 #include "apy/conductor.h"
+#include "apy/doze.h"
 #include "apy/counters.h"
 #include "apy/driver_context.h"
 
@@ -46,7 +47,9 @@ typedef struct apy_driver {
     apy_receiver_t *receiver;
     apy_conductor_t *conductor;
     apy_agent_runner_t runners[3];
+    apy_doze_t dozes[3]; /* of the runners, where they doze */
     int runner_count;
+    char *directory;
     bool is_open;
 } apy_driver_t;
 

@@ -35,6 +35,7 @@ typedef struct apy_driver_config {
     int64_t retransmit_delay_ns, retransmit_linger_ns;
     int64_t conductor_threshold_ns, sender_threshold_ns, receiver_threshold_ns; /* longer cycles are counted */
     int64_t reresolution_check_interval_ns;                                     /* 0: names are not looked up again */
+    int64_t quiet_park_ns; /* threads doze for up to so long (doze.h); 0: they idle by their strategies */
     int32_t send_to_status_poll_ratio;
     int32_t
         messages_per_send; /* datagrams of one publication in one turn, or trains of them where they can be coupled */

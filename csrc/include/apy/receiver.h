@@ -18,6 +18,8 @@ typedef struct apy_receiver apy_receiver_t;
 int apy_receiver_create(apy_driver_context_t *context, apy_receiver_t **receiver);
 void apy_receiver_free(apy_receiver_t *receiver);
 int apy_receiver_do_work(void *receiver);
+/* Readable when there are datagrams to take. */
+int apy_receiver_fd(const apy_receiver_t *receiver);
 
 /* With the destinations that it still has; answered: released. */
 int apy_receiver_remove_endpoint(apy_receiver_t *receiver, apy_receive_endpoint_t *endpoint);

@@ -18,6 +18,11 @@ typedef struct apy_sender apy_sender_t;
 int apy_sender_create(apy_driver_context_t *context, apy_sender_t **sender);
 void apy_sender_free(apy_sender_t *sender);
 int apy_sender_do_work(void *sender);
+/* Its thread is about to sleep, and is rung by this id: let publishers know; returns how long it may last. */
+int64_t apy_sender_lie_down(void *sender);
+void apy_sender_set_bell(apy_sender_t *sender, int64_t id);
+/* Readable when there are datagrams to take. */
+int apy_sender_fd(const apy_sender_t *sender);
 
 int apy_sender_add_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint);
 int apy_sender_remove_endpoint(apy_sender_t *sender, apy_send_endpoint_t *endpoint); /* answered: released */

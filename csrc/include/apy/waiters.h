@@ -46,6 +46,9 @@ void apy_seat_leave(apy_seat_t *seat);
 void apy_seat_lie_down(apy_seat_t *seat, int64_t position);
 void apy_seat_get_up(apy_seat_t *seat);
 
+/* Is it announced still, and was it not taken by who rang? */
+bool apy_seat_is_announced(const apy_seat_t *seat);
+
 /* Learn who rings here: called when it looks again, and has_changed says whether there was anything. */
 void apy_seat_judge(apy_seat_t *seat, bool has_changed, bool was_rung);
 /* May it sleep until it is rung? */
