@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ import pytest
 
 from aeronpy import Aeron, ChannelStatus, FragmentAssembler, Image, OfferResult
 from aeronpy.errors import RegistrationError
+from aeronpy.native import address_of, function
 from tests.interop.stage import IPC, Stage
 from tests.waiting import until
 
@@ -55,6 +57,27 @@ def test_batches_go_through_whole(aeron: Aeron) -> None:
         with subscription.poll_batch() as batch:
             received.extend(batch.view("<i8").tolist())
     assert received == sent.tolist()
+
+
+def test_native_code_sends_and_polls(aeron: Aeron) -> None:
+    subscription = aeron.add_subscription(IPC, 5)
+    publication = aeron.add_publication(IPC, 5)
+    until(lambda: publication.is_connected and subscription.is_connected)
+    write, read = publication.native_handle, subscription.native_handle
+    received: list[bytes] = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    def on_message(_context: int, buffer: int, length: int, _header: int) -> None:
+        received.append(ctypes.string_at(buffer, length))
+
+    handler = address_of(on_message)
+    sent = [bytes([number % 251]) * (number * 7 % 4000) for number in range(400)]  # over many terms, also in fragments
+    for number, message in enumerate(sent, 1):
+        data = np.frombuffer(message, np.uint8)
+        until(lambda data=data: function("offer")(write.address, data.ctypes.data, data.size) > 0)
+        while len(received) < number:
+            assert function("poll_assembled")(read.address, handler, 0, 10) >= 0
+    assert received == sent
 
 
 def test_the_heartbeat_counter_gets_our_name(aeron: Aeron) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,21 @@ def test_closing_waits_for_nobody_and_takes_no_memory_from_a_running_poll(closes
     assert [message[0] for message in seen.messages] == [b"first"]  # read after the close
     assert answers == [1, CLOSED]
     aeron.close()
+
+
+def test_logs_are_unmapped_though_a_subscriptions_handle_lives(pair: Pair) -> None:
+    publication, subscription = pair
+    log = f"/{publication.registration_id}.logbuffer"
+    read, seen = subscription.native_handle, Seen()
+    publication.offer(b"x")
+    assert function("poll")(read.address, seen.address, 0, 10) == 1
+    assert log in Path("/proc/self/maps").read_text()
+
+    publication.close()
+    subscription.close()
+
+    until(lambda: log not in Path("/proc/self/maps").read_text())
+    assert function("poll")(read.address, seen.address, 0, 10) == CLOSED
 
 
 def test_polls_beside_closes_and_new_images(aeron: Aeron) -> None:
