@@ -6,7 +6,9 @@ cdef class ControlledFragmentAssembler
 
 
 cdef extern from "Python.h":
-    PyObject *PyObject_Vectorcall(PyObject *callable, PyObject **args, size_t nargsf, PyObject *kwnames)
+    ctypedef PyObject *(*vectorcallfunc)(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+    PyObject *PyObject_Vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+    vectorcallfunc PyVectorcall_Function(PyObject *callable)
     size_t PY_VECTORCALL_ARGUMENTS_OFFSET
 
 
@@ -252,6 +254,12 @@ cdef apy_action_t action_of(object result) except *:
     return <apy_action_t>action
 
 
+cdef inline vectorcallfunc way_to_call(PyObject *handler) noexcept:
+    # Functions and methods of Python say how they are called: asked once a poll, and not once a message.
+    cdef vectorcallfunc found = PyVectorcall_Function(handler)
+    return found if found != NULL else PyObject_Vectorcall
+
+
 @cython.final
 cdef class _Dispatch:
     # Calls a Python handler for each fragment, with the same two objects. Lives as long as its subscription or image.
@@ -259,6 +267,7 @@ cdef class _Dispatch:
     cdef Header header
     cdef PyObject *arguments[3]
     cdef PyObject *handler
+    cdef vectorcallfunc way
     cdef FragmentAssembler assembler
     cdef apy_controlled_fn function
     cdef _Dispatch above  # of an image's subscription
@@ -328,6 +337,7 @@ cdef class _Dispatch:
         assembler._is_busy = True
         self.assembler = assembler
         self.handler = <PyObject *>assembler.handler
+        self.way = way_to_call(self.handler)
         self.function = call_assembled_controlled if is_controlled else call_assembled
         return 0
 
@@ -337,6 +347,7 @@ cdef class _Dispatch:
             self.take_assembler(handler, is_controlled)
         elif callable(handler):
             self.handler = <PyObject *>handler
+            self.way = way_to_call(self.handler)
             self.function = call_controlled if is_controlled else call_plain
         else:
             raise TypeError(f"a handler is called with what was received: {handler!r} cannot be")
@@ -371,7 +382,7 @@ cdef inline PyObject *call(_Dispatch dispatch, const uint8_t *buffer, size_t len
     dispatch.view._data = buffer
     dispatch.view._length = <Py_ssize_t>length
     dispatch.header._header = header
-    return PyObject_Vectorcall(dispatch.handler, dispatch.arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
+    return dispatch.way(dispatch.handler, dispatch.arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
 
 
 cdef apy_action_t call_plain(void *context, const uint8_t *buffer, size_t length,

@@ -35,6 +35,12 @@ def peer_python() -> Path:
     return path
 
 
+def peer_version() -> str:
+    """That interpreter's name and version."""
+    command = [str(peer_python()), "-c", "import platform; print('Python', platform.python_version())"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def java_jar() -> Path:
     """Aeron's own jar."""
     jar = Path(os.environ.get("AERONPY_PEER_JAR", ROOT / ".peers" / "aeron-all-1.51.0.jar"))
