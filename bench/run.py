@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from aeronpy.bench.machine import describe
-from bench.compare.sides import BUILT, build_ends, build_java, build_native
+from bench.compare.sides import BUILT, build_ends, build_java, build_native, peer_version
 from bench.families import (
     Family,
     Line,
@@ -88,7 +88,7 @@ def main() -> int:
     output_path.parent.mkdir(parents=True, exist_ok=True)
     failed = 0
     with output_path.open("w") as output:
-        print(json.dumps(describe(**asdict(settings))), file=output, flush=True)
+        print(json.dumps(describe(**asdict(settings), ends=peer_version())), file=output, flush=True)
         for line in run(options.family or list(FAMILIES), settings):
             failed += "failed" in line
             for stream in (sys.stdout, output):

@@ -231,6 +231,7 @@ cdef extern from "apy/client_core.h" nogil:
         int64_t keepalive_interval_ns
         int64_t inter_service_timeout_ns
         int64_t idle_sleep_ns
+        int64_t woken_sleep_ns
         const char *directory
         const char *client_name
         const char *version

@@ -277,7 +277,8 @@ cdef class ClientCore:
     cdef readonly int64_t client_id
 
     def __cinit__(self, CncMapping cnc not None, *, int64_t driver_timeout_ms, int64_t keepalive_interval_ns,
-                  int64_t idle_sleep_ns, str client_name not None, str version not None, str commit not None):
+                  int64_t idle_sleep_ns, str client_name not None, str version not None, str commit not None,
+                  int64_t woken_sleep_ns=0):
         cdef apy_client_params_t params
         cdef bytes directory = _os.fsencode(cnc.directory)
         cdef bytes name = client_name.encode("ascii", "replace")
@@ -287,6 +288,7 @@ cdef class ClientCore:
         params.keepalive_interval_ns = keepalive_interval_ns
         params.inter_service_timeout_ns = cnc._cnc.header.client_liveness_timeout_ns
         params.idle_sleep_ns = idle_sleep_ns
+        params.woken_sleep_ns = woken_sleep_ns
         params.directory = directory
         params.client_name = name
         params.version = version_text

@@ -296,6 +296,7 @@ class ClientCore:
         client_name: str,
         version: str,
         commit: str,
+        woken_sleep_ns: int = 0,
     ) -> Self: ...
     @property
     def client_id(self) -> int: ...

@@ -55,6 +55,7 @@ class Aeron:
             driver_timeout_ms=context.driver_timeout_ms,
             keepalive_interval_ns=context.keepalive_interval_ns,
             idle_sleep_ns=context.idle_sleep_duration_ns,
+            woken_sleep_ns=context.woken_sleep_duration_ns,
             client_name=context.client_name,
             version=VERSION,
             commit="aeronpy",

@@ -26,6 +26,7 @@ NewSubscriptionHandler = Callable[[str, int, int], None]
 ThreadFactory = Callable[[Callable[[], None]], threading.Thread]
 
 CLIENT_NAME_MAX: Final = 100
+QUIET_SLEEP_NS: Final = 250_000_000
 _AWAITING_DEFAULT: Final = ("sleep-ns", "1ms")
 
 
@@ -91,6 +92,12 @@ class Context(config.Settings):
         minimum=0,
         maximum=1_000_000_000,
         doc="The conductor's sleep between looks, and how often time-outs are checked.",
+    )
+    profile = config.Choice(
+        "aeronpy.client.profile",
+        "default",
+        {"default": (), "quiet": ()},
+        doc="quiet: under a driver of ours the conductor sleeps up to 250 ms at a time, and is woken on need.",
     )
     idle_strategy = config.text(
         "aeron.client.idle.strategy",
@@ -185,12 +192,20 @@ class Context(config.Settings):
         if self._is_concluded:
             raise ConcurrentConclude("this context was used already: make one for each client")
         self._is_concluded = True
+        self.check_choices()
         if isinstance(self.client_lock, NoOpLock) and not self.use_conductor_agent_invoker:
             raise ArgumentError("a NoOpLock is for use_conductor_agent_invoker: a client with threads needs a lock")
         self.make_idle_strategy()
         self.make_awaiting_idle_strategy()
         if self.agent_on_start is None and self.agent_on_start_function:
             self.agent_on_start = _resolve(self.agent_on_start_function)
+
+    @property
+    def woken_sleep_duration_ns(self) -> int:
+        """The sleep between looks under a driver that wakes its clients: longer in the quiet profile."""
+        if self.profile != "quiet":
+            return self.idle_sleep_duration_ns
+        return max(self.idle_sleep_duration_ns, min(QUIET_SLEEP_NS, self.keepalive_interval_ns // 2))
 
     def make_idle_strategy(self) -> IdleStrategy | None:
         """The conductor's idle strategy; None to sleep for `idle_sleep_duration_ns`."""

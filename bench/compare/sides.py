@@ -35,6 +35,12 @@ def peer_python() -> Path:
     return path
 
 
+def peer_version() -> str:
+    """That interpreter's name and version."""
+    command = [str(peer_python()), "-c", "import platform; print('Python', platform.python_version())"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def java_jar() -> Path:
     """Aeron's own jar."""
     jar = Path(os.environ.get("AERONPY_PEER_JAR", ROOT / ".peers" / "aeron-all-1.51.0.jar"))
@@ -82,6 +88,8 @@ def build_ends() -> None:
     built = subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if built.returncode != 0:
         sys.exit(f"our module does not build for the peer's Python:\n{built.stderr}")
+    # Byte code beside the modules, as pip leaves it for the peers.
+    subprocess.run([str(peer_python()), "-m", "compileall", "-q", str(BUILT / "lib")], check=True)
 
 
 def build_native() -> None:

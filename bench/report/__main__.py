@@ -12,6 +12,13 @@ from bench.report.results import read
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "build" / "bench"
 TRIED = "tried.md"
+# Title, file, the curves in it.
+CURVES = (
+    ("Round trips over shared memory", "latency-ipc.svg", ("ipc round trip c", "ipc round trip c 1m terms")),
+    ("Round trips in Python", "latency-python.svg", ("ipc round trip callback",)),
+    ("Round trips over UDP", "latency-udp.svg", ("udp round trip driver",)),
+    ("Round trips beside Java", "latency-java.svg", ("ipc round trip beside java", "udp round trip beside java")),
+)
 
 
 def tried_text(path: Path) -> str | None:
@@ -36,20 +43,11 @@ def main() -> int:
     results = read(files)
     pictures = options.docs / "performance"
     pictures.mkdir(parents=True, exist_ok=True)
-    drawn = [
-        ("Throughput by size", "throughput.svg", plots.throughput(results.figures, pictures / "throughput.svg")),
-        (
-            "Round trips over shared memory",
-            "latency-ipc.svg",
-            plots.latency([c for c in results.curves if c["curve"].startswith("ipc")], pictures / "latency-ipc.svg"),
-        ),
-        (
-            "Round trips over UDP",
-            "latency-udp.svg",
-            plots.latency([c for c in results.curves if c["curve"].startswith("udp")], pictures / "latency-udp.svg"),
-        ),
-        ("Cost by streams", "streams.svg", plots.streams(results.figures, pictures / "streams.svg")),
-    ]
+    drawn = [("Throughput by size", "throughput.svg", plots.throughput(results.figures, pictures / "throughput.svg"))]
+    for title, name, wanted in CURVES:
+        curves = [line for line in results.curves if line["curve"] in wanted]
+        drawn.append((title, name, plots.latency(curves, pictures / name)))
+    drawn.append(("Cost by streams", "streams.svg", plots.streams(results.figures, pictures / "streams.svg")))
     shown = [(title, f"performance/{name}") for title, name, is_drawn in drawn if is_drawn]
     (options.docs / "performance.md").write_text(page.page(results, shown, tried_text(options.docs / TRIED)))
     if results.figures:

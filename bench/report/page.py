@@ -50,9 +50,10 @@ def machine_text(results: Results) -> str:
         return "Machine: not told."
     kind = "a virtual machine" if machine.get("is_virtual") else "a machine"
     settings = ", ".join(f"{name} {value}" for name, value in results.settings.items())
+    settings = settings or "not told"
     return (
         f"Machine: {kind}, {machine['processor']} ({machine['architecture']}), {machine['processors']} processors, "
-        f"{machine['memory']}, Linux {machine['kernel']}, Python {machine['python']}. Settings: {settings}. "
+        f"{machine['memory']}, Linux {machine['kernel']}. Settings: {settings}. "
         f"At {results.at}."
     )
 

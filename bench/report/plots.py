@@ -46,13 +46,17 @@ def throughput(lines: list[Line], path: Path) -> bool:
         return False
     plt, drawing, axes = _figure()
     drawn = set()
+    figures = list(dict.fromkeys(figure for figure, _ in chosen))
     for (figure, peer_name), group in chosen.items():
+        colour = f"C{figures.index(figure)}"
         ordered = sorted(group, key=lambda line: int(line["size"]))
         sizes = [line["size"] for line in ordered]
         for name, key, style in ((f"{figure}: ours", "ours", "-"), (f"{figure}: {peer_name}", "peer", "--")):
             if name not in drawn:
                 drawn.add(name)
-                axes.plot(sizes, [line[key] for line in ordered], style, marker="o", markersize=3, label=name)
+                axes.plot(
+                    sizes, [line[key] for line in ordered], style, color=colour, marker="o", markersize=3, label=name
+                )
     axes.set(xscale="log", yscale="log", xlabel="bytes of a message", ylabel="messages/s", title="Throughput by size")
     axes.set_xticks(sorted({line["size"] for group in chosen.values() for line in group}))
     axes.get_xaxis().set_major_formatter("{x:g}")
@@ -68,17 +72,19 @@ def latency(curves: list[Line], path: Path) -> bool:
     if not curves:
         return False
     plt, drawing, axes = _figure()
+    flows = list(dict.fromkeys((line["curve"], line["size"]) for line in curves))
     for line in curves:
+        colour = f"C{flows.index((line['curve'], line['size']))}"
         pairs = [(1 / (1 - percentile / 100), ns) for percentile, ns in line["percentiles"] if percentile < 100]
         label = f"{line['curve']} {line['size']} B: {line['side']}"
         style = "-" if line["side"].startswith("our") else "--"
-        axes.plot([x for x, _ in pairs], [ns for _, ns in pairs], style, label=label, linewidth=1)
+        axes.plot([x for x, _ in pairs], [ns for _, ns in pairs], style, color=colour, label=label, linewidth=1)
     ticks = {50: 2, 90: 10, 99: 100, 99.9: 1000, 99.99: 10_000, 99.999: 100_000}
     axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="ns", title="Round trips at a fixed sending rate")
     axes.set_xticks(list(ticks.values()), [f"{each:g} %" for each in ticks])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=5, ncols=2)
+    axes.legend(fontsize=6, ncols=2)
     _save(plt, drawing, path)
     return True
 

@@ -338,6 +338,9 @@ int apy_client_core_init(apy_client_core_t *core, apy_cnc_t *cnc, const apy_clie
     core->cnc = cnc;
     core->clock = clock;
     core->params = *params;
+    if (core->params.woken_sleep_ns == 0) {
+        core->params.woken_sleep_ns = params->idle_sleep_ns;
+    }
     core->heartbeat_id = -1;
     const int rc = apy_broadcast_receiver_init(&core->receiver, cnc->to_clients, cnc->header->to_clients_length);
     if (rc < 0) {
@@ -376,7 +379,7 @@ static int work_and_sleep(void *state)
     const int work = apy_client_core_do_work(core);
     if (work == 0 && apy_broadcast_sleep_begin(&core->receiver)) {
         if (!apy_load_acquire_i32(&core->is_stopping)) {
-            apy_broadcast_sleep(&core->receiver, core->params.idle_sleep_ns);
+            apy_broadcast_sleep(&core->receiver, core->params.woken_sleep_ns);
         }
     } else if (work == 0 && !apy_load_acquire_i32(&core->is_stopping)) {
         const bool is_awaited = apy_load_acquire_i32(&core->awaited_count) > 0;

@@ -34,6 +34,11 @@ static void ring_once(apy_limit_bell_t *bell, const apy_ringer_t *ringer, int64_
     }
 }
 
+COLD void apy_append_ring_sleepers(const apy_append_t *append)
+{
+    apy_waiters_ring(&append->meta->readers, append->ringer);
+}
+
 COLD int64_t apy_at_limit(const apy_append_t *append, int64_t position, int64_t length)
 {
     const int64_t sane = is_longer(length, INT32_MAX) ? INT32_MAX : length;

@@ -119,6 +119,28 @@ def test_an_idle_driver_with_a_client_sleeps_most_of_the_time(aeron_dir: str, mo
             process.wait(DEADLINE_S)
 
 
-def test_a_profile_that_is_none_is_refused() -> None:
+def test_a_quiet_client_hears_of_what_happens_at_once(quiet_driver: MediaDriver) -> None:
+    with (
+        Aeron.connect(aeron_dir=quiet_driver.aeron_dir, profile="quiet") as sleeper,
+        Aeron.connect(aeron_dir=quiet_driver.aeron_dir) as other,
+    ):
+        took = []
+        subscription = sleeper.add_subscription(CHANNEL, 200)
+        for _ in range(7):
+            time.sleep(0.05)
+            began = time.monotonic()
+            publication = other.add_exclusive_publication(CHANNEL, 200)
+            until(lambda: subscription.image_count == 1)
+            took.append(time.monotonic() - began)
+            publication.close()
+            until(lambda: subscription.image_count == 0)
+        assert sorted(took)[3] < 0.1  # unheard, it would take up to 250 ms
+        assert sleeper.context.woken_sleep_duration_ns == 250_000_000
+        assert other.context.woken_sleep_duration_ns == other.context.idle_sleep_duration_ns
+
+
+def test_a_profile_that_is_none_is_refused(quiet_driver: MediaDriver) -> None:
+    with pytest.raises(ArgumentError, match="loud"):
+        Aeron.connect(aeron_dir=quiet_driver.aeron_dir, profile="loud")
     with pytest.raises(ArgumentError, match="loud"):
         MediaDriver.launch_embedded(profile="loud")

@@ -94,10 +94,14 @@ void apy_claim_abort(uint8_t *frame);
 int64_t apy_exclusive_append_padding(apy_exclusive_t *exclusive, int32_t length);
 int64_t apy_exclusive_offer_block(apy_exclusive_t *exclusive, const uint8_t *block, int32_t length);
 
+void apy_append_ring_sleepers(const apy_append_t *append);
 /* Wake readers that sleep, behind a commit or abort; offers and padding do it themselves. */
 static inline void apy_append_ring(const apy_append_t *append)
 {
-    apy_waiters_ring_if_armed(&append->meta->readers, append->ringer);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (__builtin_expect(apy_load_relaxed_i32(&append->meta->readers.armed) != 0, 0)) {
+        apy_append_ring_sleepers(append);
+    }
 }
 
 /* Positions as the publication sees them. */

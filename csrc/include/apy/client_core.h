@@ -48,6 +48,7 @@ typedef struct apy_client_params {
     int64_t keepalive_interval_ns;
     int64_t inter_service_timeout_ns;
     int64_t idle_sleep_ns;
+    int64_t woken_sleep_ns;                     /* under a driver that wakes its clients; 0: as idle_sleep_ns */
     const char *directory;                      /* the driver's */
     const char *client_name, *version, *commit; /* for the heartbeat's label */
 } apy_client_params_t;
