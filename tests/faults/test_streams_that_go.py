@@ -13,7 +13,8 @@ from tests.interop.lines import Process
 from tests.interop.stage import IPC, Driver, Stage
 
 DEADLINE_S = 30.0
-WARM_UP, CYCLES = 500, 10_000
+# An allocator settles within the first.
+WARM_UP, CYCLES = 2_000, 10_000
 # What an allocator may keep for itself; a leak of a hundred bytes for each cycle is more.
 GROWTH_MAX_KIB = 900
 # The driver's rings between its threads, which are made at the start and touched page by page until they go round.
