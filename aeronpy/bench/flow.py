@@ -11,7 +11,7 @@ from aeronpy.bench.processes import Line
 from aeronpy.bench.rounds import Sample
 
 PROBE_MESSAGES: Final = 2000
-MESSAGES_MIN, MESSAGES_MAX = 1000, 8_000_000
+MESSAGES_MIN, MESSAGES_MAX = 1000, 40_000_000
 PARTITIONS: Final = 3
 _FRAME_HEADER_BYTES: Final = 32
 _FRAME_ALIGNMENT: Final = 32

@@ -88,6 +88,8 @@ def build_ends() -> None:
     built = subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if built.returncode != 0:
         sys.exit(f"our module does not build for the peer's Python:\n{built.stderr}")
+    # Byte code beside the modules, as pip leaves it for the peers.
+    subprocess.run([str(peer_python()), "-m", "compileall", "-q", str(BUILT / "lib")], check=True)
 
 
 def build_native() -> None:

@@ -48,16 +48,20 @@ def counted_under_callgrind(command: list[str]) -> dict[str, float]:
         )
         if ran.returncode != 0:
             sys.exit(f"{command[0]} under callgrind ended with {ran.returncode}:\n{ran.stderr}")
-        figures = {}
-        # The last dump of a name counts: the rounds before it warm up.
-        dumps = sorted(Path(directory).glob("out.*-01"), key=lambda each: int(each.suffix[1:].split("-")[0]))
-        for dump in dumps:
-            text = dump.read_text()
-            name = re.search(r"^desc: Trigger: Client Request: (.+)$", text, re.MULTILINE)
-            totals = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
-            if name and totals:
-                figures[name[1]] = int(totals[1]) / COUNTED
-        return figures
+        return figures_of(Path(directory))
+
+
+def figures_of(directory: Path) -> dict[str, float]:
+    """Instructions of one thing of each named dump; of a name the last, since the rounds before it warm up."""
+    figures = {}
+    dumps = sorted(directory.glob("out.*-01"), key=lambda each: int(each.suffix[1:].split("-")[0]))
+    for dump in dumps:
+        text = dump.read_text()
+        name = re.search(r"^desc: Trigger: Client Request: (.+)$", text, re.MULTILINE)
+        totals = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
+        if name and totals:
+            figures[name[1]] = int(totals[1]) / COUNTED
+    return figures
 
 
 def peer_python() -> Path:
