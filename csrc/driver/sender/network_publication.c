@@ -263,7 +263,7 @@ int64_t apy_network_publication_send(apy_network_publication_t *publication, int
     return bytes;
 }
 
-bool apy_network_publication_lie_down(apy_network_publication_t *publication, int64_t id)
+bool apy_network_publication_lie_down(apy_network_publication_t *publication, int64_t id, bool *is_new)
 {
     apy_seat_t *seat = &publication->sender.seat;
     if (seat->waiters == NULL &&
@@ -272,6 +272,7 @@ bool apy_network_publication_lie_down(apy_network_publication_t *publication, in
     }
     if (!apy_seat_is_announced(seat)) {
         apy_seat_lie_down(seat, publication->sender.position);
+        *is_new = true;
     }
     return apy_seat_is_trusting(seat);
 }

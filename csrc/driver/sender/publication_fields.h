@@ -85,8 +85,8 @@ static inline void apy_publication_set_connected(apy_network_publication_t *publ
 
 /* One turn: returns the bytes that went out. */
 int64_t apy_network_publication_send(apy_network_publication_t *publication, int64_t now_ns);
-/* The sender is about to sleep: let publishers ring this id. False where they may not. */
-bool apy_network_publication_lie_down(apy_network_publication_t *publication, int64_t id);
+/* The sender is about to sleep: let publishers ring this id. False where they may not; *is_new when announced anew. */
+bool apy_network_publication_lie_down(apy_network_publication_t *publication, int64_t id, bool *is_new);
 /* Is this where a receiver can be? */
 bool apy_network_publication_is_near(const apy_network_publication_t *publication, int64_t position);
 /* The frames were checked against the publication's lengths; now_ns is the cycle's. */

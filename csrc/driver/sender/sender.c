@@ -282,11 +282,11 @@ int apy_sender_fd(const apy_sender_t *sender)
 int64_t apy_sender_lie_down(void *state)
 {
     apy_sender_t *sender = state;
-    bool is_rung = true;
+    bool is_rung = true, is_new = false;
     for (int32_t i = 0; i < sender->publications.count; i++) {
-        is_rung &= apy_network_publication_lie_down(sender->publications.items[i], sender->bell_id);
+        is_rung &= apy_network_publication_lie_down(sender->publications.items[i], sender->bell_id, &is_new);
     }
-    if (sender->publications.count > 0) {
+    if (is_new) { /* what was announced before an earlier sleep, and not rung since, is in order already */
         is_rung &= apy_waiter_order();
     }
     return is_rung ? INT64_MAX : APY_DOZE_UNRUNG_NS;
