@@ -11,7 +11,7 @@ LIMITS: dict[str, int] = {
     "offer": 89,
     "try_claim": 82,
     "batch offer": 33,
-    "batch poll": 33,
+    "batch poll": 34,
     "shared offer": 109,
     "shared try_claim": 110,
     "shared batch offer": 37,
