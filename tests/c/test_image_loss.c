@@ -66,6 +66,36 @@ static void gaps_may_be_filled_in_any_order(void)
     receiver_rig_close(r);
 }
 
+/* A term's last padding counts 32 bytes of the sender's window, whatever its length: 1088 here, behind position 64448. */
+static void a_tail_is_found_from_behind_padding_that_led_past_the_bound(void)
+{
+    receiver_rig_t *r = open_with(NULL);
+    for (int i = 0; i < 30; i++) {
+        receiver_rig_data(r, (int64_t)i * SPAN, 1024);
+    }
+    apy_store_release_i64(&r->sub_pos, 30 * SPAN);
+    receiver_rig_step(r, RIG_MS);
+    receiver_rig_step(r, RIG_MS);
+    CHECK(receiver_rig_take_type(r, APY_FRAME_SM) > 0); /* data is taken up to half a term behind 31680 now */
+
+    receiver_rig_heartbeat(r, 0xC0, 65536);
+    CHECK_EQ(receiver_rig_count(r, APY_SC_FLOW_CONTROL_OVER_RUNS), 0);
+    CHECK_EQ(receiver_rig_count(r, APY_SC_HEARTBEATS_RECEIVED), 1);
+    CHECK_EQ(r->rcv_hwm, 65536);
+    receiver_rig_step(r, 1000);
+    receiver_rig_cycle(r);
+    const int length = receiver_rig_take_type(r, APY_FRAME_NAK);
+    CHECK(length > 0);
+    CHECK_EQ(((const apy_nak_t *)(const void *)r->datagram)->term_offset, 30 * SPAN);
+    CHECK_EQ(((const apy_nak_t *)(const void *)r->datagram)->range_length, 65536 - 30 * SPAN);
+
+    receiver_rig_heartbeat(r, 0xC0, 65536 + 32); /* no padding leads there */
+    receiver_rig_heartbeat(r, 0xC0, 2 * 65536);
+    CHECK_EQ(receiver_rig_count(r, APY_SC_FLOW_CONTROL_OVER_RUNS), 2);
+    CHECK_EQ(r->rcv_hwm, 65536);
+    receiver_rig_close(r);
+}
+
 static void ask_late(apy_image_params_t *params)
 {
     params->nak_delay_ns = 3 * RIG_MS;
@@ -210,6 +240,7 @@ int main(void)
 {
     RUN(many_gaps_are_asked_for_one_after_another);
     RUN(gaps_may_be_filled_in_any_order);
+    RUN(a_tail_is_found_from_behind_padding_that_led_past_the_bound);
     RUN(the_channel_says_how_long_a_gap_may_last);
     RUN(a_group_waits_at_random);
     RUN(a_delay_as_long_as_can_be_said_never_ends);

@@ -130,6 +130,16 @@ static void on_data(apy_image_t *image, const apy_datagram_t *datagram, int64_t 
     apy_waiters_ring_if_armed(&log->meta->readers, &image->context->ringer);
 }
 
+/*
+ * The padding at a term's end counts as its header against the sender's window, so the sender may stand further than any
+ * data is taken, as far as the longest message that did not fit. Its heartbeats are all that is heard of what was lost
+ * before: refused, the image would die beside a sender that lives.
+ */
+static bool is_behind_padding(const apy_image_t *image, const apy_frame_t *heartbeat, int64_t position)
+{
+    return heartbeat->term_offset == 0 && position - image->receiver.overrun_threshold <= image->log.term_length / 4;
+}
+
 void apy_image_on_packet(apy_image_t *image, apy_receive_destination_t *destination, const apy_datagram_t *datagram,
                          int64_t now_ns)
 {
@@ -147,7 +157,7 @@ void apy_image_on_packet(apy_image_t *image, apy_receive_destination_t *destinat
     }
     const int64_t position = apy_position_of(first.term_id, first.term_offset, log->shift, log->initial_term_id);
     const int64_t end = position + span;
-    if (end > image->receiver.overrun_threshold) {
+    if (end > image->receiver.overrun_threshold && !(span == 0 && is_behind_padding(image, &first, position))) {
         refuse(image, APY_SC_FLOW_CONTROL_OVER_RUNS);
     } else if (span == 0) {
         on_heartbeat(image, &first, position, &arrival);
