@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -102,13 +103,20 @@ def scene(house: House, role: Role, host: str = "127.0.0.1", **target_settings: 
         yield Scene(relay, source, target, port, host)
 
 
+def stop(number: int) -> None:
+    """Stop a process, and return when it has: its threads run on for a moment behind the signal."""
+    os.kill(number, signal.SIGSTOP)
+    threads = [*Path(f"/proc/{number}/task").iterdir()]
+    ends.until(lambda: all((each / "stat").read_text().rpartition(") ")[2][0] == "T" for each in threads), "the stop")
+
+
 @contextmanager
 def stopped(driver: Driver) -> Iterator[None]:
     """The driver sees what happens meanwhile all at once afterwards."""
     assert driver.process is not None
     number = driver.process.process.pid
-    os.kill(number, signal.SIGSTOP)
     try:
+        stop(number)
         yield
     finally:
         os.kill(number, signal.SIGCONT)

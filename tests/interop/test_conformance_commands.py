@@ -12,6 +12,7 @@ import pytest
 
 from aeronpy import request_driver_termination
 from tests.interop import ends
+from tests.interop.conformance import stop
 from tests.interop.house import House, Side
 from tests.interop.lines import Process
 from tests.interop.stage import Make, free_port
@@ -49,8 +50,8 @@ def written(side: Side, call: Callable[[], object], *types: int, every: bool = F
 
     caller = threading.Thread(target=run, name="caller")
     wire.eventually(ring.is_read, "an empty ring")
-    os.kill(number, signal.SIGSTOP)
     try:
+        stop(number)
         caller.start()
 
         def found() -> Commands:
@@ -60,7 +61,8 @@ def written(side: Side, call: Callable[[], object], *types: int, every: bool = F
         commands = ring.unread() if every else commands
     finally:
         os.kill(number, signal.SIGCONT)
-        caller.join(20)
+        if caller.ident is not None:
+            caller.join(20)
         ring.close()
     assert not caller.is_alive()
     assert not failures, failures
