@@ -136,7 +136,7 @@ soak: build
 bench-quick: build
 	$(PY) -m bench.quick $(GATE)
 
-# All figures, in about half an hour; BENCH="--family NAME --rounds N" measures one of them.
+# All figures, in about a quarter of an hour; BENCH="--family NAME --rounds N" measures one of them.
 BENCH ?=
 bench: build bench-peers
 	$(PY) -m bench.run $(BENCH)
